@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,8 +13,6 @@ from click.testing import CliRunner
 import softgate as sg
 import softgate.torch
 from softgate import cli, reporting
-from softgate.cli.arguments import Command
-from softgate.runtime.deprecation import renamed
 from softgate.studies.bench.layer_measure import measure_layer
 from softgate.studies.bench.pareto_measure import measure_pareto
 from softgate.studies.certify.record import Certificate
@@ -124,90 +121,6 @@ def test_options_and_keywords_are_the_same_words(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in cli.COMMANDS if n != "completion"])
 def test_every_command_writes_a_file(name: str) -> None:
     assert "output" in option_names(command_named(name))
-
-
-def former_options() -> list[tuple[str, str, str]]:
-    commands = {name: command_named(name) for name in cli.COMMANDS}
-    return [
-        (name, old, new)
-        for name, command in commands.items()
-        for old, new in getattr(command, "former", {}).items()
-    ]
-
-
-@pytest.mark.parametrize(("name", "old", "new"), former_options())
-def test_former_options_name_present_ones(name: str, old: str, new: str) -> None:
-    options = {option for p in command_named(name).params for option in p.opts}
-    assert new in options
-    assert old not in options
-
-
-def test_a_former_option_warns_in_one_line_and_works() -> None:
-    table, points = command_named("table"), ("--at", "-1")
-    former = CliRunner().invoke(table, ["gelu", "--against", "relu", *points])
-    present = CliRunner().invoke(table, ["gelu", "--reference=relu", *points])
-    assert (former.exit_code, former.stdout) == (0, present.stdout)
-    assert former.stderr == (
-        "Warning: --against is deprecated and will be removed in the next version: "
-        "write --reference\n"
-    )
-    assert present.stderr == ""
-
-
-def test_the_former_range_of_a_plot() -> None:
-    plot = command_named("plot")
-    former = CliRunner().invoke(plot, ["gelu", "--from=-2", "--to", "3", "--width", "60"])
-    present = CliRunner().invoke(plot, ["gelu", "--at", "-2:3", "--width", "60"])
-    assert (former.exit_code, former.stdout) == (0, present.stdout)
-    assert "--from, --to is deprecated" in former.stderr
-
-
-def test_the_former_file_of_a_pareto_chart() -> None:
-    from softgate.cli.bench import pareto_file
-
-    assert pareto_file(["gelu", "--pareto", "x.svg"]) == ["gelu", "--pareto", "--output", "x.svg"]
-    assert pareto_file(["--pareto", "gelu"]) == ["--pareto", "gelu"]
-
-
-def test_words_after_two_dashes_are_not_options() -> None:
-    @click.command(cls=Command, former={"--old": "--new"})
-    @click.option("--new")
-    @click.argument("words", nargs=-1)
-    def command(new: str, words: tuple[str, ...]) -> None:
-        click.echo(f"{new} {words}")
-
-    result = CliRunner().invoke(command, ["--old=1", "--", "--old"])
-    assert result.stdout == "1 ('--old',)\n"
-
-
-def former_keywords() -> list[tuple[str, str, str]]:
-    functions = {f for group in FUNCTIONS.values() for f in group}
-    return sorted(
-        (f.__name__, old, new) for f in functions for old, new in getattr(f, "former", {}).items()
-    )
-
-
-@pytest.mark.parametrize(("name", "old", "new"), former_keywords())
-def test_former_keywords_name_present_ones(name: str, old: str, new: str) -> None:
-    parameters = inspect.signature(getattr(sg, name)).parameters
-    assert new in parameters
-    assert old not in parameters
-
-
-def test_a_former_keyword_warns_and_works(tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="what is deprecated .* write quantity") as caught:
-        figure = sg.plot("gelu", what="slope")
-    assert caught[0].filename == __file__
-    assert figure.axes[0].get_title() == sg.plot("gelu", quantity="slope").axes[0].get_title()
-
-
-def test_both_names_of_a_keyword_are_an_error() -> None:
-    @renamed(old="new")
-    def function(new: int) -> int:
-        return new
-
-    with pytest.raises(TypeError, match="old is the former name of new: pass only new"):
-        function(old=1, new=2)  # type: ignore[call-arg]
 
 
 def test_a_setting_of_a_task_written_as_an_option() -> None:

@@ -36,7 +36,7 @@ def test_nothing_is_exported_without_being_listed(module: str) -> None:
 @pytest.mark.parametrize("name", PUBLIC["signatures"])
 def test_every_argument_is_accepted(name: str) -> None:
     function = getattr(sg, name)
-    parameters = {*inspect.signature(function).parameters, *getattr(function, "former", {})}
+    parameters = inspect.signature(function).parameters
     assert [argument for argument in PUBLIC["signatures"][name] if argument not in parameters] == []
 
 
@@ -56,5 +56,4 @@ def test_every_command_takes_its_options(name: str) -> None:
         assert child is not None, part
         command = child
     options = {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
-    options |= set(getattr(command, "former", {}))
     assert [option for option in PUBLIC["commands"][name] if option not in options] == []

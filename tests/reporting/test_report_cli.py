@@ -150,15 +150,11 @@ def test_users_formula_is_on_the_page(
     assert 'data-name="bend"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("place", ["records", "report.json"])
-def test_saved_records_give_the_same_page(place: str, tmp_path: Path) -> None:
+def test_saved_records_give_the_same_page(tmp_path: Path) -> None:
     made = reporting.Report(report_records.results())
     assert set(made.to_dict()) == set(reporting.RECORDS) - {"formulas"}
-    if place == "records":
-        made.save_records(tmp_path / place)
-    else:
-        made.save(tmp_path / place)
-    again = reporting.read(tmp_path / place)
+    made.save(tmp_path / "report.json")
+    again = reporting.read(tmp_path / "report.json")
     assert again.missing == ()
     for section, other in zip(made.sections, again.sections, strict=True):
         assert section.body_html == other.body_html or section.id == "playground"
@@ -167,22 +163,21 @@ def test_saved_records_give_the_same_page(place: str, tmp_path: Path) -> None:
 
 def test_unreadable_record_shows_a_message_in_its_section(tmp_path: Path) -> None:
     made = reporting.Report(report_records.results())
-    made.save_records(tmp_path)
-    newer = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8")) | {"version": 99}
-    (tmp_path / "speed.json").write_text(json.dumps(newer), encoding="utf-8")
-    (tmp_path / "layer.json").write_text('{"schema": "softgate.lay', encoding="utf-8")
-    (tmp_path / "accuracy.json").write_text("[1, 2]", encoding="utf-8")
-    (tmp_path / "articles.json").unlink()
-    strange = json.loads((tmp_path / "curves.json").read_text(encoding="utf-8"))
-    (tmp_path / "curves.json").write_text(json.dumps(strange | {"functions": 3}), encoding="utf-8")
-    sections = {section.id: section for section in reporting.read(tmp_path).sections}
+    file, records = tmp_path / "report.json", made.to_dict()
+    records["speed"]["version"] = 99
+    records["layer"] = {"schema": "softgate.lay"}
+    records["accuracy"] = [1, 2]
+    del records["articles"]
+    records["curves"]["functions"] = 3
+    file.write_text(json.dumps(records), encoding="utf-8")
+    sections = {section.id: section for section in reporting.read(file).sections}
     failed = {name for name, section in sections.items() if section.failed}
     assert failed == {"speed", "layer", "accuracy", "tables", "curves"}
     assert "version 99: expected softgate.bench" in sections["speed"].body_html
     assert "is not a record" in sections["accuracy"].body_html
-    assert "articles.json does not exist" in sections["tables"].body_html
+    assert "it is not in" in sections["tables"].body_html
     assert "Unknown: " in sections["answer"].body_html
-    assert "<svg" in reporting.read(tmp_path).html
+    assert "<svg" in reporting.read(file).html
 
 
 def test_a_file_that_is_not_a_report_is_refused(tmp_path: Path) -> None:
@@ -201,9 +196,7 @@ def test_json_on_stdout_and_in_a_file(
     printed = json.loads(result.stdout)
     assert printed == json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
     assert printed["curves"]["schema"] == "softgate.report.curves"
-    # the folder that --json wrote in the version before
-    assert "page.records that --json writes is deprecated" in result.stderr
-    assert {file.stem for file in (tmp_path / "page.records").iterdir()} == set(printed)
+    assert [file.name for file in tmp_path.iterdir()] == ["page.json"]
 
 
 def test_report_without_records_is_empty() -> None:

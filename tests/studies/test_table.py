@@ -244,29 +244,6 @@ def test_columns_without_functions_and_unknown_functions() -> None:
         sg.table("gelv")
 
 
-def test_the_former_calls_of_table_and_plot_warn() -> None:
-    with pytest.warns(DeprecationWarning, match=r"write table\('gelu', 'relu'\)"):
-        assert sg.table(["gelu", "silu"]) == sg.table("gelu", "silu")
-    with pytest.warns(DeprecationWarning, match="deprecated"):
-        assert sg.table(functions="gelu") == sg.table("gelu")
-    with pytest.warns(DeprecationWarning, match="deprecated"):
-        assert sg.table(None) == sg.table()
-    present = sg.plot("gelu", "relu", quantity="slope", at=(-1, 2)).axes[0]
-    former: Any = sg.plot
-    for arguments, keywords in (
-        ((["gelu", "relu"], "slope", (-1, 2)), {}),
-        ((["gelu", "relu"],), {"quantity": "slope", "at": (-1, 2)}),
-        ((), {"activations": ["gelu", "relu"], "quantity": "slope", "at": (-1, 2)}),
-    ):
-        with pytest.warns(DeprecationWarning, match=r"write plot\('gelu', 'relu', quantity=…\)"):
-            axes = former(*arguments, **keywords).axes[0]
-        assert axes.get_title() == present.get_title()
-        assert axes.get_xlim() == present.get_xlim()
-        assert len(axes.get_lines()) == len(present.get_lines())
-    with pytest.warns(DeprecationWarning, match="deprecated"):
-        assert former("gelu", "slope").axes[0].get_title() == present.get_title()
-
-
 def test_json_both_ways() -> None:
     for result in (sg.table(), sg.table("gelu", at="-3:3:0.5", digits=20)):
         content = json.loads(result.to_json(), parse_constant=pytest.fail)

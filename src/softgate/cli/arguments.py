@@ -1,16 +1,11 @@
-"""Arguments of several commands: activations by name, NAME=VALUE pairs, former spellings."""
+"""Arguments of several commands: activations by name, NAME=VALUE pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
-
-from softgate.runtime.deprecation import renamed_message
-
-from .output import echo
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -109,76 +104,6 @@ batches, as module:function or file.py:function."""
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")
-
-
-class Command(click.Command):
-    """A command that accepts former spellings of its options, with a warning on stderr.
-
-    Parameters
-    ----------
-    former : mapping of str to str
-        Former options, and the present ones that have the same values.
-    rewrite : callable, optional
-        Returns the arguments with former options replaced by others of a different shape.
-    suggest : callable, optional
-        Returns what to write instead of an unknown option and its value, or None.
-    """
-
-    def __init__(
-        self,
-        *arguments: Any,
-        former: Mapping[str, str] | None = None,
-        rewrite: Callable[[list[str]], list[str]] | None = None,
-        suggest: Callable[[str, str | None], str | None] | None = None,
-        **keywords: Any,
-    ) -> None:
-        super().__init__(*arguments, **keywords)
-        self.former, self.rewrite, self.suggest = dict(former or {}), rewrite, suggest
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments in their present spelling."""
-        end = args.index("--") if "--" in args else len(args)
-        options, rest = args[:end], args[end:]
-        if self.rewrite is not None:
-            options = self.rewrite(options)
-        try:
-            return super().parse_args(ctx, [*map(self._present, options), *rest])
-        except click.NoSuchOption as error:
-            value, _ = take_option(options, error.option_name)
-            suggestion = None if self.suggest is None else self.suggest(error.option_name, value)
-            if suggestion is None:
-                raise
-            message = f"No such option {error.option_name}: write {suggestion}."
-            raise click.UsageError(message, ctx) from None
-
-    def _present(self, word: str) -> str:
-        """Return an argument with the present name of its option."""
-        option, equals, value = word.partition("=")
-        if option not in self.former:
-            return word
-        warn_renamed(option, self.former[option])
-        return f"{self.former[option]}{equals}{value}"
-
-
-def warn_renamed(old: str, new: str) -> None:
-    """Print the warning that an option has a new name."""
-    echo(f"Warning: {renamed_message(old, new)}", err=True)
-
-
-def take_option(args: list[str], option: str) -> tuple[str | None, list[str]]:
-    """Return the value of an option, or None, and the arguments without it.
-
-    Examples
-    --------
-    >>> take_option(["gelu", "--from", "-3", "--log"], "--from")
-    ('-3', ['gelu', '--log'])
-    """
-    for i, word in enumerate(args):
-        if word == option and i + 1 < len(args):
-            return args[i + 1], [*args[:i], *args[i + 2 :]]
-        if word.startswith(f"{option}="):
-            return word.partition("=")[2], [*args[:i], *args[i + 1 :]]
-    return None, args
 
 
 parameters_option = click.option(

@@ -10,7 +10,7 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, read_text
 
-from .arguments import CALLED, PASSED, Command, take_option, warn_renamed
+from .arguments import CALLED, PASSED
 from .output import Format, ProgressLine, echo, emit, formats
 
 if TYPE_CHECKING:
@@ -32,15 +32,6 @@ RENAMED = {
     "quantities": "quantity", "dtypes": "dtype", "sizes": "size", "budget_s": "budget",
 }  # fmt: skip
 """Fields of a record's settings, and the arguments of `bench` that they came from."""
-
-
-def pareto_file(args: list[str]) -> list[str]:
-    """Return the arguments with `--pareto -o FILE` in place of the former `--pareto FILE`."""
-    file, rest = take_option(args, "--pareto")
-    if file is None or file_format(Path(file)) not in PICTURES:
-        return args
-    warn_renamed("--pareto FILE", "--pareto -o FILE")
-    return [*rest, "--pareto", "--output", file]
 
 
 def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,7 +58,7 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(cls=Command, former={"--against": "--baseline"}, rewrite=pareto_file, epilog=CALLED)
+@click.command(epilog=CALLED)
 @click.argument("functions", nargs=-1, type=PASSED, metavar="[FUNCTION]...")
 @click.option("--quantity", metavar="NAMES", help="Some of value,backward.  [default: both]")
 @click.option(

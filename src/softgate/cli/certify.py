@@ -15,7 +15,6 @@ from softgate.runtime.files import TABLES, read_text
 from .arguments import (
     ACTIVATION,
     CODE,
-    Command,
     parameters_option,
     parse_parameters,
     time_limit_option,
@@ -57,11 +56,7 @@ class SweepProgress(ProgressLine):
         self.tenth = tenth
 
 
-@click.command(
-    cls=Command,
-    epilog=CODE,
-    former={"--as": "--reference", "--with": "--parameters", "--html": "--output"},
-)
+@click.command(epilog=CODE)
 @click.argument("subject", metavar="FUNCTION")
 @click.option(
     "--reference",

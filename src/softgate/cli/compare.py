@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import click
 from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.printable_text import visible
 
-from .arguments import FUNCTION, FUNCTIONS, Command, parse_pairs
+from .arguments import FUNCTION, FUNCTIONS, parse_pairs
 from .output import Format, echo, echo_json, echo_wrapped, emit, formats, show
 
 if TYPE_CHECKING:
@@ -132,18 +133,40 @@ def numbers(text: str | None) -> list[float] | None:
         raise click.UsageError(f"--rates {text}: write numbers, such as 1e-3,1e-4.") from None
 
 
-def setting_of_a_task(option: str, value: str | None) -> str | None:
-    """Return how a setting of a task is written, for a user who wrote it as an option."""
+class CompareCommand(click.Command):
+    """A command that answers a setting of a task, written as an option, with `--set`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            written = setting_of_a_task(error.option_name, given)
+            if written is None:
+                raise
+            message = f"No such option {error.option_name}: write {written}."
+            raise click.UsageError(message, ctx) from None
+
+
+def setting_of_a_task(option: str, args: list[str]) -> str | None:
+    """Return how an unknown option is written as a setting of a task, or None if it is none."""
     from softgate.studies.compare.tasks import tasks
 
     name = option.lstrip("-").replace("-", "_")
     known = {setting: spec for task in tasks().values() for setting, spec in task.options.items()}
     if name not in known:
         return None
-    return f"--set {name}={known[name].default if value is None else value}"
+    value = default = str(known[name].default)
+    for word, following in pairwise([*args, default]):
+        if word == option:
+            value = following
+        elif word.startswith(f"{option}="):
+            value = word.partition("=")[2]
+    return f"--set {name}={value}"
 
 
-@click.command(cls=Command, suggest=setting_of_a_task, epilog=FUNCTIONS)
+@click.command(cls=CompareCommand, epilog=FUNCTIONS)
 @click.argument("functions", nargs=-1, type=FUNCTION, metavar="[FUNCTION]...")
 @options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")

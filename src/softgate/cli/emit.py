@@ -8,7 +8,7 @@ import click
 
 from softgate.runtime.files import file_format, write_file
 
-from .arguments import FUNCTION, FUNCTIONS, Command
+from .arguments import FUNCTION, FUNCTIONS
 from .output import checked_files, echo
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ EXTENSIONS = {
 LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind in kinds}
 
 
-@click.command(cls=Command, former={"--lang": "--language"}, epilog=FUNCTIONS)
+@click.command(epilog=FUNCTIONS)
 @click.argument("activations", type=FUNCTION, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option(
     "--language", type=click.Choice(tuple(EXTENSIONS)), help="[default: by the extension of -o]"

@@ -13,7 +13,6 @@ from .arguments import (
     CODE,
     DTYPES,
     FRAMEWORKS,
-    Command,
     parameters_option,
     parse_parameters,
     time_limit_option,
@@ -21,7 +20,7 @@ from .arguments import (
 from .output import Format, echo, emit, formats
 
 
-@click.command(cls=Command, epilog=CODE, former={"--with": "--parameters"})
+@click.command(epilog=CODE)
 @click.argument("subject", metavar="FUNCTION")
 @parameters_option
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES
 
-from .arguments import CALLED, PASSED, Command, take_option, warn_renamed
+from .arguments import CALLED, PASSED
 from .output import Format, echo, echo_json, formats
 
 if TYPE_CHECKING:
@@ -26,22 +26,7 @@ TALLEST = 30
 LARGEST = 1000
 
 
-FORMER = {
-    "--what": "--quantity", "--against": "--reference", "--from": "--at", "--to": "--at",
-}  # fmt: skip
-
-
-def at_range(args: list[str]) -> list[str]:
-    """Return the arguments with `--at LOW:HIGH` in place of the former `--from` and `--to`."""
-    low, args = take_option(args, "--from")
-    high, args = take_option(args, "--to")
-    if low is None and high is None:
-        return args
-    warn_renamed("--from, --to" if low and high else "--from" if low else "--to", "--at")
-    return [*args, "--at", f"{low or -5}:{high or 5}"]
-
-
-@click.command(cls=Command, former=FORMER, rewrite=at_range, epilog=CALLED)
+@click.command(epilog=CALLED)
 @click.argument("activations", type=PASSED, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option("--quantity", type=click.Choice(QUANTITIES), default="value", show_default=True)
 @click.option(

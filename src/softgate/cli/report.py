@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ACTIVATION, FUNCTIONS, MODELS, Command, trust_option, warn_renamed
+from .arguments import ACTIVATION, FUNCTIONS, MODELS, trust_option
 from .output import ProgressLine, checked_files, echo, echo_json, echo_wrapped
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ class StudyProgress(ProgressLine):
         self.show(f"{prefix}{time.monotonic() - self.start:.0f} s  {text}", now=now)
 
 
-@click.command(
-    cls=Command, epilog=f"{FUNCTIONS}\n\n{MODELS}", former={"--from-records": "--records"}
-)
+@click.command(epilog=f"{FUNCTIONS}\n\n{MODELS}")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", multiple=True,
     help=f"Write the page (.html) or the records (.json). May be repeated.  [default: {FILE}]",
@@ -65,7 +63,7 @@ class StudyProgress(ProgressLine):
 @trust_option
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 @click.option(
-    "--records", type=click.Path(exists=True), metavar="FILE",
+    "--records", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
     help="Make the page from the .json file of a report; nothing is measured.",
 )  # fmt: skip
 def command(
@@ -101,10 +99,6 @@ def command(
         progress.show_timed("drawing the page")
         for file in files:
             made.save(file)
-    if as_json and records is None:
-        folder = files[0].with_suffix(".records")
-        made.save_records(folder)
-        warn_renamed(f"the folder {folder} that --json writes", "-o FILE.json")
     if as_json:
         echo_json(made.to_dict())
     else:

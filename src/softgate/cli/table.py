@@ -9,7 +9,7 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import CALLED, PASSED, Command
+from .arguments import CALLED, PASSED
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from softgate.studies.subjects import PassedFunction
 
 
-@click.command(cls=Command, former={"--against": "--reference"}, epilog=CALLED)
+@click.command(epilog=CALLED)
 @click.argument("activations", nargs=-1, type=PASSED, metavar="[FUNCTION]...")
 @click.option(
     "--at",

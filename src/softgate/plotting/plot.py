@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from softgate.runtime import resolve
-from softgate.runtime.deprecation import listed, renamed
 from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, write_file
 from softgate.runtime.packages import require
 from softgate.runtime.records import STYLE, Cell, Grid, Record, html_page
@@ -222,8 +221,6 @@ def _check_size(width: Any, height: Any) -> None:
         )
 
 
-@renamed(what="quantity", against="reference", file="output")
-@listed("activations", ("quantity", "at", "reference", "output"), QUANTITIES)
 def plot(
     *functions: str | Callable[..., Any],
     quantity: str = "value",

@@ -21,7 +21,6 @@ from typing import Any
 from softgate import __version__
 from softgate.plotting import vega
 from softgate.runtime.activation import Activation
-from softgate.runtime.deprecation import renamed
 from softgate.runtime.files import file_format, output_path, read_text, write_file
 from softgate.runtime.machine import this_machine
 from softgate.runtime.packages import explained, is_missing
@@ -104,13 +103,6 @@ class Report:
         path = output_path(file, FORMATS)
         write_file(path, self.html if file_format(path) == "html" else self.to_json())
 
-    def save_records(self, folder: str | os.PathLike[str]) -> None:
-        """Write each record to a JSON file in a folder, which `read` takes."""
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        for name, content in self.to_dict().items():
-            write_file(place / f"{name}.json", json.dumps(content, ensure_ascii=False))
-
 
 @dataclass
 class ReportRun:
@@ -172,7 +164,6 @@ class ReportRun:
         return max(1.0, min(self.budget(), left))
 
 
-@renamed(formulas="formula", budget_s="budget")
 def report(
     formula: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] = (),
     *,
@@ -238,47 +229,34 @@ def report(
 
 
 def read(records: str | os.PathLike[str], formulas: Iterable[Activation] = ()) -> Report:
-    """Return the page of saved records: the .json file of a report, or a folder with one of each.
+    """Return the page of saved records, the .json file of a report.
 
     If a record cannot be read, its section shows the reason.
     """
-    place = Path(records)
-    if not place.exists():
-        raise ValueError(f"{place} does not exist: expected a report's .json file, or a folder")
+    file = Path(records)
     vega.library("report")
     named_formulas = _unambiguous(formulas)
-    texts = _folder(place) if place.is_dir() else _file(place)
-    names = [name for name in RECORDS if name != FORMULAS or name in texts]
-    shown: dict[str, Record | MissingRecord] = {
-        name: _read(name, texts.get(name), place) for name in names
-    }
-    shown["playground"] = playground(named_formulas)  # code is never read from a file
-    return Report(Results(shown))
-
-
-def _folder(folder: Path) -> dict[str, str | Exception]:
-    """Return the text of each record in a folder, or the error of its file."""
-    texts: dict[str, str | Exception] = {}
-    for name in RECORDS:
-        file = folder / f"{name}.json"
-        if not file.exists():
-            continue
-        try:
-            texts[name] = read_text(file)
-        except (OSError, ValueError) as error:
-            texts[name] = error
-    return texts
-
-
-def _file(file: Path) -> dict[str, str | Exception]:
-    """Return the text of each record in a report's .json file; raise ValueError for another."""
     try:
         content = parse_json(read_text(file))
     except ValueError as error:
         raise ValueError(f"{file} is not the .json file of a report: {error}") from None
     if not isinstance(content, dict) or not content.keys() & RECORDS.keys():
         raise ValueError(f"{file} is not the .json file of a report: expected its records by name")
-    return {name: json.dumps(record) for name, record in content.items()}
+    shown: dict[str, Record | MissingRecord] = {
+        name: _read(name, content, file) for name in RECORDS if name != FORMULAS or name in content
+    }
+    shown["playground"] = playground(named_formulas)  # code is never read from a file
+    return Report(Results(shown))
+
+
+def _read(name: str, content: dict[str, Any], file: Path) -> Record | MissingRecord:
+    """Return a record of a report's file, or the reason why there is none."""
+    if name not in content:
+        return MissingRecord(name, f"it is not in {file}")
+    try:
+        return RECORDS[name].from_json(json.dumps(content[name]))
+    except ValueError as error:  # of another version, or damaged
+        return MissingRecord(name, f"{file} cannot be shown: {error}")
 
 
 def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
@@ -293,17 +271,3 @@ def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
             )
         taken.add(name)
     return formulas
-
-
-def _read(name: str, text: str | Exception | None, place: Path) -> Record | MissingRecord:
-    file = place / f"{name}.json" if place.is_dir() else place
-    if text is None:
-        return MissingRecord(
-            name, f"{file} does not exist" if place.is_dir() else f"it is not in {file}"
-        )
-    if isinstance(text, Exception):
-        return MissingRecord(name, f"{file} cannot be shown: {text}")
-    try:
-        return RECORDS[name].from_json(text)
-    except ValueError as error:  # of another version, truncated, or not a record at all
-        return MissingRecord(name, f"{file} cannot be shown: {error}")

@@ -159,8 +159,7 @@ class Record:
     """A frozen dataclass that can be displayed, saved and loaded.
 
     A subclass sets `schema` and implements `grids`, for display, and `table`, the same as rows of
-    data. A dataclass in a record names in `removed_fields` the fields of earlier versions that are
-    ignored when it is loaded.
+    data.
     """
 
     schema: ClassVar[str]
@@ -343,8 +342,7 @@ def _restore_union(kinds: tuple[Any, ...], value: Any) -> Any:
 def _restore_record(kind: type, value: Any) -> Any:
     hints = typing.get_type_hints(kind)
     known = [field.name for field in fields(kind)]
-    removed = getattr(kind, "removed_fields", ())
-    if not isinstance(value, dict) or set(value) - set(removed) != set(known):
+    if not isinstance(value, dict) or set(value) != set(known):
         present = _short(sorted(value)) if isinstance(value, dict) else type(value).__name__
         raise ValueError(f"{kind.__name__} was given {present}: expected the fields {known}")
     restored = {}

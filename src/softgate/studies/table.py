@@ -27,7 +27,6 @@ from softgate.lower import exact_digits
 from softgate.lower.exact_digits import UNDEFINED, RoundedNumber
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.deprecation import listed
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
@@ -179,7 +178,6 @@ class Table(Record):
         return ("x", "function", "quantity", "value"), rows
 
 
-@listed("functions")
 def table(
     *functions: str | Callable[..., Any],
     at: Any = POINTS,

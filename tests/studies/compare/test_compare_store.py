@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import math
 import os
 import re
@@ -237,11 +236,3 @@ def test_a_store_that_is_not_a_folder(tmp_path: Path) -> None:
         Store(tmp_path / "file")
     with pytest.raises(StoreError, match="not a folder"):
         Store(tmp_path / "file" / "below")
-
-
-def test_a_trial_saved_with_a_removed_field_is_loaded() -> None:
-    one = outcome()
-    older = json.loads(one.to_json()) | {"peak_bytes": 1 << 20}
-    assert Outcome.from_json(json.dumps(older)) == one
-    with pytest.raises(ValueError, match="expected the fields"):
-        Outcome.from_json(json.dumps(older | {"peaks": 3}))

@@ -9,7 +9,6 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
-from softgate.runtime.deprecation import renamed
 from softgate.runtime.machine import this_machine
 from softgate.runtime.registry import label
 
@@ -34,7 +33,6 @@ CELL_S = 0.8
 """Seconds for each function in each setting, if there are many."""
 
 
-@renamed(quantities="quantity", dtypes="dtype", sizes="size", budget_s="budget")
 def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     functions: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None = None,
     *,

@@ -12,7 +12,6 @@ from typing import Any
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.deprecation import renamed
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
 
@@ -30,7 +29,6 @@ FEWEST = 1000
 """Fewer inputs do not reach every exponent."""
 
 
-@renamed(function="reference", keywords="parameters", quantities="quantity", dtypes="dtype")
 def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     subject: str | Callable[..., Any],
     reference: str | Callable[..., Any] | None = None,

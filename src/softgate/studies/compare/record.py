@@ -188,8 +188,6 @@ class Summary:
         Of the model.
     """
 
-    removed_fields: ClassVar[tuple[str, ...]] = ("peak_bytes",)
-
     condition: str
     arm: str
     lr: float

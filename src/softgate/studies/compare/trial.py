@@ -182,7 +182,6 @@ class Outcome(Record):
     """
 
     schema: ClassVar[str] = "softgate.trial"
-    removed_fields: ClassVar[tuple[str, ...]] = ("peak_bytes",)
 
     trial: Trial
     status: Status

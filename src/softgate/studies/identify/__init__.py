@@ -12,7 +12,6 @@ import numpy as np
 from softgate.formula.formats import FORMATS, Format, dtype_of
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.deprecation import renamed
 from softgate.runtime.registry import activations
 
 from ..subjects import Session, describe, open_session
@@ -42,7 +41,6 @@ SEARCHED = 4
 """The number of functions with a search of parameters: the nearest on a coarse grid."""
 
 
-@renamed(keywords="parameters")
 def identify(
     subject: str | Callable[..., Any],
     *,
