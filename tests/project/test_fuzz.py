@@ -19,7 +19,7 @@ QUICK = {
     "arrays": ["attack_arrays", "attack_guard_pages", "attack_tensors", "attack_threads"],
     "texts": ["attack_grammar", "attack_formulas", "attack_options"],
     "files": ["attack_records", "attack_saved_trials", "npz", "safetensors", "tables", "images",
-              "batches", "onnx", "attack_scanned_models", "attack_swapped_models"],
+              "onnx", "attack_scanned_models", "attack_swapped_models"],
     "interrupts": ["attack_compilation", "attack_threaded_calls"],
 }  # fmt: skip
 """Attacks that need neither other processes nor seconds."""

@@ -138,11 +138,11 @@ class CompareCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments."""
-        given = list(args)
+        words = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            written = setting_of_a_task(error.option_name, given)
+            written = setting_of_a_task(error.option_name, words)
             if written is None:
                 raise
             message = f"No such option {error.option_name}: write {written}."

@@ -31,8 +31,8 @@ def define(schema: str, tags: Sequence[torch.Tag] = ()) -> str:
 
 def has_kernel(name: str, key: str) -> bool:
     """Return whether an operator has a kernel for a dispatch key."""
-    found: bool = torch._C._dispatch_has_kernel_for_dispatch_key(f"{NAMESPACE}::{name}", key)
-    return found
+    exists: bool = torch._C._dispatch_has_kernel_for_dispatch_key(f"{NAMESPACE}::{name}", key)
+    return exists
 
 
 def implement(name: str, kernel: Callable[..., Any], key: str) -> None:

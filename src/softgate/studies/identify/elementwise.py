@@ -11,7 +11,7 @@ import numpy.typing as npt
 from softgate.formula.formats import Format, dtype_of
 
 COUNT = 4099
-"""Elements of the whole array, so many that two calls of a dropout of 1 % differ in some."""
+"""Elements of the whole array, enough for two calls of a dropout of 1 % to differ in some."""
 FIRST = 7
 """Elements of the shortest array; vector instructions do not fill a register with so few."""
 TOLERANCE_EPS, TOLERANCE_EPS_16_BIT = 16, 4
