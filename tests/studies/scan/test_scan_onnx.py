@@ -187,12 +187,13 @@ def test_what_is_no_activation_is_listed_apart(tmp_path: Path) -> None:
     m = Model()
     square = m.add("Pow", "h", 2.0)
     mean = m.add("ReduceMean", square, keepdims=1)
-    norm = m.add("Mul", "h", m.add("Max", mean, 0.0))
+    root = m.add("Sqrt", m.add("Add", m.add("Max", mean, 0.0), 1e-5))
+    norm = m.add("Div", "h", root)
     scan = scan_file(str(m.save(tmp_path / "m.onnx", norm)))
     assert scan.activations == ()
     assert [(a.function, a.operators) for a in scan.unidentified] == [
         ("unknown", "Pow"),
-        ("relu", "Max"),
+        ("unknown", "Max, Add, Sqrt"),
     ]
 
 

@@ -66,7 +66,7 @@ class TorchRunner:
             with model_errors(name, "its inputs"):
                 graph = TorchGraph(model, self._args, self._kwargs)
         self._executed = graph.executed
-        parts = [p for p in graph.parts() if p.known and not graph.is_reduced(p.subgraph)]
+        parts = [p for p in graph.parts() if p.is_activation]
         self._values: list[tuple[Any, Any]] = [(p.subgraph.input, p.subgraph.output) for p in parts]
         self.activations = distinct(scanned_part(graph, part) for part in parts)
 

@@ -26,7 +26,6 @@ from softgate.runtime.names import function, get
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
 
-from ..identify import UNKNOWN
 from ..worker import Worker
 from .elementwise_subgraphs import Subgraph
 from .operator_count import OperatorCount
@@ -72,9 +71,6 @@ class IdentifiedGraph(Protocol):
 
     def dtype(self, subgraph: Subgraph) -> str:
         """Return the dtype of its input."""
-
-    def is_reduced(self, subgraph: Subgraph) -> bool:
-        """Return whether its input is computed from reductions alone."""
 
     def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
         """Return the operations that compute it, each with its key in the operator count."""
@@ -232,9 +228,7 @@ def collect(
         activation = scanned_part(graph, part, units)
         if count is not None:
             activation = replace(activation, counted=count.assign(graph.counted(part.subgraph)))
-        # A clamp of a variance computes relu, but is not an activation of the network.
-        reduced = graph.is_reduced(part.subgraph)
-        group = others if reduced or activation.function == UNKNOWN else activations
+        group = activations if part.is_activation else others
         key = (activation.path, activation.answer, activation.operators)
         group[key] = _merged(group[key], activation) if key in group else activation
     return tuple(activations.values()), tuple(others.values())

@@ -25,6 +25,10 @@ class Operation:
     """Whether it is elementwise, has one result, and its constants are scalars."""
     reduction: bool = False
     """Whether each result is computed from many elements, as a mean is."""
+    rearranges: bool = False
+    """Whether it only moves, selects or repeats elements, as a reshape does."""
+    divisors: tuple[Value, ...] = ()
+    """Inputs by which it divides, or of which it computes a root, a power or a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,12 @@ class ElementwiseGraph:
         self._source: dict[Value, Value] = {}
         """The nearest value that all paths to a value pass, if it is a function of one."""
         self._depth: dict[Value, int] = {}
-        self._reduced: set[Value] = set()
-        """Values that are computed from reductions alone, such as the variance in a norm."""
+        self._statistics: set[Value] = set()
+        """Reductions, and what is computed from them alone without a layer between: a variance."""
         for i, operation in enumerate(operations):
-            if operation.reduction or (
-                operation.inputs and all(value in self._reduced for value in operation.inputs)
-            ):
-                self._reduced.update(operation.outputs)
+            passes = (operation.elementwise or operation.rearranges) and operation.inputs
+            if operation.reduction or (passes and self._statistics.issuperset(operation.inputs)):
+                self._statistics.update(operation.outputs)
             source = self._common_source(operation) if operation.elementwise else None
             for output in operation.outputs:
                 self._producer[output] = i
@@ -73,6 +76,7 @@ class ElementwiseGraph:
                     self._depth[output] = self._depth.get(source, 0) + 1
         self._ends = self._used_outside(results)
         self._used = {*results, *(value for op in operations for value in op.inputs)}
+        self._not_divisors = self._used_beyond_divisions(results)
 
     def _common_source(self, operation: Operation) -> Value | None:
         """Return the nearest value that all inputs are functions of, or None."""
@@ -104,6 +108,17 @@ class ElementwiseGraph:
                 used.update(operation.inputs)
         return {value for value in used if value in self._source}
 
+    def _used_beyond_divisions(self, results: Collection[Value]) -> set[Value]:
+        """Return the values that have another use than, as statistics, to divide other values."""
+        used = set(results)
+        for operation in reversed(self._operations):
+            if used.isdisjoint(operation.outputs) and self._statistics.issuperset(
+                operation.outputs
+            ):
+                continue
+            used.update(value for value in operation.inputs if value not in operation.divisors)
+        return used
+
     def cut(self) -> Iterator[Subgraph]:
         """Yield the largest functions of one value, in the order of execution.
 
@@ -124,9 +139,14 @@ class ElementwiseGraph:
         """Return whether a value is a result, or an operation depends on it."""
         return value in self._used
 
-    def is_reduced(self, subgraph: Subgraph) -> bool:
-        """Return whether the input of a function is computed from reductions alone."""
-        return subgraph.input in self._reduced
+    def is_in_divisor(self, subgraph: Subgraph) -> bool:
+        """Return whether a function is a step from a mean or another reduction to a divisor.
+
+        Such a function is computed from reductions alone, without a layer between, and its result
+        is used only in divisions, roots, powers and logarithms. A clamp there limits a variance or
+        a norm. The functions after global pooling and in squeeze-and-excitation are used otherwise.
+        """
+        return subgraph.input in self._statistics and subgraph.output not in self._not_divisors
 
     def between(self, start: Value, end: Value) -> Subgraph:
         """Return the function that computes `end` from `start`, one of its sources."""

@@ -54,6 +54,13 @@ ELEMENTWISE = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": MICROSOFT}
 """The elementwise operators of each domain."""
 BIASED = frozenset({"BiasGelu", "FastGelu"})
 """Operators of com.microsoft whose second input is added to the first: evaluated with 0."""
+REARRANGING = frozenset({
+    "Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Tile",
+    "Transpose", "Unsqueeze",
+})  # fmt: skip
+"""Operators that move, select or repeat elements."""
+DIVISOR = {"Div": 1, "Log": 0, "Pow": 0, "Reciprocal": 0, "Sqrt": 0}
+"""The input by which an operator divides, or of which it computes a root or a logarithm."""
 FORMAT_OF = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """Formats by the element type of onnx.TensorProto."""
 FLOAT32, BFLOAT16 = 1, 16
@@ -179,10 +186,6 @@ class OnnxGraph:
         """Return the function that computes `end` from `start`, one of its sources."""
         return self._graph.between(start, end)
 
-    def is_reduced(self, subgraph: Subgraph) -> bool:
-        """Return whether the input is computed from reductions alone."""
-        return self._graph.is_reduced(subgraph)
-
     def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
         """Return the nodes of a subgraph, each with its key in the operator count."""
         return {i: self._keys[i] for i in subgraph.operations}
@@ -278,6 +281,8 @@ class OnnxGraph:
                 outputs=outputs,
                 elementwise=elementwise and scalar,
                 reduction=node.op_type.startswith("Reduce"),
+                rearranges=node.op_type in REARRANGING,
+                divisors=_divisors(node),
             )
         )
 
@@ -426,6 +431,12 @@ class OnnxGraph:
             else:
                 nodes.append(node)
         return nodes, tensors
+
+
+def _divisors(node: Any) -> tuple[str, ...]:
+    """Return the values by which a node divides, and by which it does nothing else."""
+    place = DIVISOR.get(node.op_type, len(node.input))
+    return tuple(v for v in node.input[place : place + 1] if list(node.input).count(v) == 1)
 
 
 def _without_bfloat16(tensor: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from softgate.formula.formats import Format, dtype_of
 from ..identify import UNKNOWN, Identification, identify_values, is_default
 from .elementwise_subgraphs import ElementwiseGraph, Subgraph, Value
 
+CLAMPS = frozenset({"clip", "hard_tanh", "leaky_relu", "relu", "relu6", "threshold"})
+"""Functions by which a divisor is limited; they are no activations there. |x| is a leaky relu."""
 MOST_FUNCTIONS = 64
 """The most different functions that are evaluated in one model."""
 
@@ -33,11 +35,20 @@ class IdentifiedPart:
     identification: Identification | None
     affine: bool = False
     """Whether it only scales and shifts, or is constant; it is not identified then."""
+    in_divisor: bool = False
+    """Whether it is a step from a reduction to a divisor, as the clamp of a variance is."""
 
     @property
     def known(self) -> bool:
         """Whether a function of the catalogue was identified."""
         return self.identification is not None and self.identification.function != UNKNOWN
+
+    @property
+    def is_activation(self) -> bool:
+        """Whether it is a function of the catalogue, and not the limit of a divisor."""
+        match = self.identification
+        limits = self.in_divisor and match is not None and match.function in CLAMPS
+        return self.known and not self.affine and not limits
 
     @property
     def plain(self) -> bool:
@@ -79,7 +90,8 @@ class Prober:
         """Yield every elementwise function of the graph whose input is a float, in its order."""
         for subgraph in self._graph.cut():
             if self._format_of(subgraph) is not None:
-                yield from self._divided(subgraph)
+                for part in self._divided(subgraph):
+                    yield replace(part, in_divisor=self._graph.is_in_divisor(part.subgraph))
 
     def _divided(self, subgraph: Subgraph) -> Iterator[IdentifiedPart]:
         """Yield a part; if it is not known, what precedes and what follows a value inside it."""

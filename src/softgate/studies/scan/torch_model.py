@@ -7,7 +7,7 @@ modules, classes of other libraries, scripted and exported programs are all oper
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,10 @@ UNTAGGED = frozenset(
     | {"log_sigmoid_forward", "masked_fill", "mish_", "threshold_"}
 )
 """Elementwise operators of ATen that do not have torch's tag for them."""
+REARRANGING = frozenset({"_unsafe_view", "cat", "gather", "index", "index_select", "stack"})
+"""Operators of ATen that move, select or repeat elements and are no views."""
+DIVISOR = {"div": 1, "log": 0, "pow": 0, "reciprocal": 0, "rsqrt": 0, "sqrt": 0}
+"""The argument by which an operator divides, or of which it computes a root or a logarithm."""
 MOST_OPERATORS = 200_000
 TOKENS, SIDE = 8, 64
 """The tokens of an example text, and the length of the sides of an example image."""
@@ -136,7 +140,15 @@ class Recorder(TorchDispatchMode):
         if name == "_prelu_kernel" and not plain:
             self.several_slopes.append(self.paths[-1])
         self.operations.append(
-            Operation(name, inputs, outputs, elementwise, torch.Tag.reduction in func.tags)
+            Operation(
+                name,
+                inputs,
+                outputs,
+                elementwise,
+                reduction=torch.Tag.reduction in func.tags,
+                rearranges=func.is_view or name in REARRANGING,
+                divisors=_divisors(name, numbers),
+            )
         )
         return result
 
@@ -150,6 +162,13 @@ class Recorder(TorchDispatchMode):
         """Return the numbers of the tensors that the model returned."""
         flat = [self._numbers.get(t) for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
         return {number for number in flat if number is not None}
+
+
+def _divisors(name: str, numbers: Sequence[int | None]) -> tuple[int, ...]:
+    """Return the values by which a call divides, and by which it does nothing else."""
+    place = DIVISOR.get(name.removesuffix("_"))
+    value = None if place is None or place >= len(numbers) else numbers[place]
+    return () if value is None or numbers.count(value) > 1 else (value,)
 
 
 def _is_elementwise(function: Any) -> bool:
@@ -225,10 +244,6 @@ class TorchGraph:
     def dtype(self, subgraph: Subgraph) -> str:
         """Return the dtype of a subgraph's input."""
         return str(self._recorder.dtypes[subgraph.input]).removeprefix("torch.")
-
-    def is_reduced(self, subgraph: Subgraph) -> bool:
-        """Return whether the input is computed from reductions alone."""
-        return self._graph.is_reduced(subgraph)
 
     def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
         """Return the calls of a subgraph, each with its key in the operator count."""

@@ -116,7 +116,7 @@ class EditableModel:
 
     def _activations(self) -> Iterator[tuple[Subgraph, ScannedActivation]]:
         for part in self.graph.parts():
-            if part.known and not part.affine and not self.graph.is_reduced(part.subgraph):
+            if part.is_activation:
                 subgraph = self._narrowed(part.subgraph)
                 scanned = scanned_part(self.graph, replace(part, subgraph=subgraph))
                 yield subgraph, replace(scanned, path=self.graph.path(part.subgraph))
