@@ -22,6 +22,8 @@ from softgate.runtime.printable_text import a_type
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]
+GENERIC = frozenset({"arr_0", "data", "input", "inputs", "x"})
+"""Names of the array for a model with one input, whatever its name; numpy.savez writes arr_0."""
 MOST_AXES = 5
 """The most axes of arrays whose order is tried."""
 
@@ -60,16 +62,29 @@ def inputs_file(arrays: Arrays) -> Iterator[str]:
         yield file
 
 
-def bind(arrays: Mapping[str, Array], names: Sequence[str], model: str) -> Arrays:
-    """Return arrays by the names of a model's inputs: by name or, if no name is known, by order.
+def bind(
+    arrays: Mapping[str, Array],
+    names: Sequence[str],
+    model: str,
+    *,
+    needed: Sequence[str] | None = None,
+    spare: bool = False,
+) -> Arrays:
+    """Return arrays by the names of a model's inputs; with `spare`, without those of other names.
 
-    Raises ValueError if they do not fit.
+    One array without a name, or with a general one, is the input of a model that has one. `needed`
+    are the inputs without a default. Raises ValueError if the names do not fit.
     """
-    if set(arrays) <= set(names):
-        return dict(arrays)
-    if len(arrays) == len(names) and not set(arrays) & set(names):
-        return dict(zip(names, arrays.values(), strict=True))
-    raise ValueError(f"the inputs are {', '.join(arrays)}: {model} takes {', '.join(names)}")
+    needed = names if needed is None else needed
+    if len(arrays) == 1 and len(needed) <= 1 and names and set(arrays) - set(names) <= GENERIC:
+        (array,) = arrays.values()
+        return {next(iter((*(set(arrays) & set(names)), *needed, *names))): array}
+    found = {name: array for name, array in arrays.items() if name in names}
+    if found and set(needed) <= set(found) and (spare or len(found) == len(arrays)):
+        return found
+    raise ValueError(
+        f"the inputs are {', '.join(arrays)}: {model} takes {', '.join(names)}; use these names"
+    )
 
 
 @dataclass(frozen=True)

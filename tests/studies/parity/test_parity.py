@@ -129,7 +129,7 @@ def test_torch_and_onnx(here: None, onnx_file: Path) -> None:
 def test_the_variant_for_all_activations(here: None, onnx_file: Path) -> None:
     expected = outputs(Network("tanh", "tanh", "tanh"))
     for model in (Network("none", "none", "none"), onnx_file):
-        record = sg.parity(model, inputs=X, expected={"y": expected["y"]})
+        record = sg.parity(model, inputs=X, expected=expected["y"])
         assert record.variant is not None
         assert record.variant.change == "gelu -> gelu_tanh"
         assert not record.equal
@@ -226,7 +226,7 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
 
 def test_the_command(here: None, onnx_file: Path, tmp_path: Path, run_here: Any) -> None:
     np.savez(tmp_path / "x.npz", x=X)
-    np.savez(tmp_path / "y.npz", **outputs(Network("tanh", "tanh", "tanh")))
+    np.savez(tmp_path / "y.npz", y=outputs(Network("tanh", "tanh", "tanh"))["y"])
     same = run_here("parity", str(onnx_file), str(onnx_file), "--inputs", str(tmp_path / "x.npz"))
     assert same.returncode == 0, same.stderr
     assert "equal (relative tolerance 1e-05)" in " ".join(same.stdout.split())
@@ -237,7 +237,7 @@ def test_the_command(here: None, onnx_file: Path, tmp_path: Path, run_here: Any)
     assert variant is not None
     assert variant.change == "gelu -> gelu_tanh"
     assert (tmp_path / "p.html").exists()
-    np.savez(tmp_path / "z.npz", z=np.zeros((5, 16)))
+    np.savez(tmp_path / "z.npz", y=np.zeros((5, 16)))
     missing = run_here(*search, "--expected", str(tmp_path / "z.npz"))
     assert missing.returncode == 1
     wrong = run_here(*search)
@@ -285,6 +285,58 @@ def test_programs(tmp_path: Path) -> None:
         assert all(a.difference is not None for a in record.activations)
     with pytest.raises(ValueError, match="takes input"):
         sg.parity(model, tmp_path / "m.pt2", {"input": X, "other": X}, trust=True)
+
+
+class Difference(nn.Module):
+    """A function of two inputs that depends on their order."""
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return torch.tanh(a) - b
+
+
+class Renamed(nn.Module):
+    """The same function with other names of its inputs."""
+
+    def forward(self, left: Any, right: Any) -> Any:
+        return torch.tanh(left) - right
+
+
+@pytest.mark.parametrize(
+    ("inputs", "given"),
+    [
+        ({"b": X, "wrong": 2 * X}, "wrong"),
+        ({"first": X, "second": 2 * X}, "first, second"),
+        ({"a": X}, "inputs are a"),
+        ({"a": X, "b": X, "c": X}, "c"),
+    ],
+)
+def test_inputs_with_other_names_are_refused_with_both_sets(inputs: Any, given: str) -> None:
+    with pytest.raises(ValueError, match=given) as raised:
+        sg.parity(Difference(), Difference(), inputs)
+    assert "a, b" in str(raised.value)
+
+
+def test_one_input_with_another_name_is_refused(here: None, onnx_file: Path) -> None:
+    for model in (Network("none", "none", "none"), onnx_file):
+        with pytest.raises(ValueError, match=r"attention_mask.*takes x"):
+            sg.parity(model, model, {"attention_mask": X})
+
+
+def test_models_with_different_names_take_arrays_under_both() -> None:
+    arrays = {"right": 2 * X, "a": X, "left": X, "b": 2 * X}
+    assert sg.parity(Difference(), Renamed(), arrays).equal
+    assert not sg.parity(Difference(), Renamed(), arrays | {"right": X}).equal
+    with pytest.raises(ValueError, match="takes left, right"):
+        sg.parity(Difference(), Renamed(), {"a": X, "b": 2 * X})
+
+
+def test_expected_outputs_with_other_names_are_refused_with_both_sets() -> None:
+    model = Network("none")
+    y = outputs(model)["y"]
+    assert sg.parity(model, inputs=X, expected={"y": y}).equal
+    for wrong in ({"logits": y}, {"y": y, "logits": y}, {"logits": y, "hidden": y}):
+        with pytest.raises(ValueError, match=r"logits.*y, z"):
+            sg.parity(model, inputs=X, expected=wrong)
 
 
 def test_a_model_that_changes_between_runs_is_refused() -> None:

@@ -24,6 +24,8 @@ from softgate.runtime.files import read_arrays
 from softgate.runtime.packages import require
 from softgate.runtime.printable_text import a_type
 
+from ..model_arrays import GENERIC
+
 TOKENS = 128
 """Tokens of a text in one row, unless the model takes fewer."""
 MODELS = (
@@ -31,8 +33,6 @@ MODELS = (
     "makes a model, as module:function or file.py:function"
 )
 ARRAYS = (".npz", ".safetensors")
-GENERIC = frozenset({"arr_0", "data", "input", "inputs", "x"})
-"""Names of the array for a model with one input, whatever its name; numpy.savez writes arr_0."""
 TOKENIZERS = ("tokenizer.json", "vocab.*", "*.model", "merges.txt", "*.tiktoken", "*.py")
 """Files of a folder that may hold the vocabulary of a tokenizer."""
 SAVE_TOKENIZER = (

@@ -19,6 +19,8 @@ from .variants import search
 TOLERANCES = {2: 1e-2}
 """Default tolerances by the bytes of the coarsest float among the outputs."""
 TOLERANCE = 1e-5
+RESULTS = frozenset({"arr_0", "expected", "output", "outputs", "x", "y"})
+"""Names of one expected array that is compared with the first output, whatever its name."""
 Sized = tuple[int | None, str]
 """The number of elements of an activation, if it was observed, and its function."""
 MOST_ALIGNED = 2000
@@ -51,11 +53,12 @@ def parity(
         Face folder, an .onnx or .keras file; with `trust` also "module:factory", "file.py:factory",
         TorchScript and .pt2.
     inputs : path, mapping or array
-        An .npz file, arrays by the names of the inputs, or one array. Arrays with other names are
-        assigned to the inputs in their order.
+        An .npz file, arrays by the names of the inputs, or one array for models with one input. If
+        the models have different names for an input, arrays are given under both.
     expected : path, mapping or array, optional
         Expected outputs, in place of `second`: variants of the activations of the first model are
-        run, one function for all or chosen individually, until one reproduces them.
+        run, one function for all or chosen individually, until one reproduces them. Arrays have the
+        names of the outputs; one array is compared with the first output.
     tolerance : float, optional
         The largest difference relative to the largest magnitude that counts as equal; by default
         1e-5, and 1e-2 for 16-bit outputs.
@@ -101,10 +104,16 @@ def parity(
             stack.callback(runner.close)
             return runner
 
-        a = opened(first)
+        runners = [opened(target) for target in (first, second) if target is not None]
+        unused = [name for name in arrays if not any(name in r.inputs for r in runners)]
+        if unused and len(arrays) > 1:
+            takes = "; ".join(f"{r.name} takes {', '.join(r.inputs)}" for r in runners)
+            raise ValueError(
+                f"the inputs are {', '.join(arrays)}: {takes}; remove {', '.join(unused)}"
+            )
         if wanted is not None:
-            return _expected(a, wanted, str(_name(expected)), tolerance, progress)
-        return _models(a, opened(second), tolerance)
+            return _expected(runners[0], wanted, str(_name(expected)), tolerance, progress)
+        return _models(runners[0], runners[1], tolerance)
 
 
 def _name(expected: Any) -> Any:
@@ -140,6 +149,12 @@ def _expected(
     progress: Callable[[str, int, int], None] | None,
 ) -> Parity:
     actual = a.run().outputs
+    general = len(wanted) == 1 and set(wanted) <= RESULTS
+    if not general and not set(wanted) <= set(actual):
+        raise ValueError(
+            f"the expected outputs are {', '.join(wanted)}: {a.name} returns {', '.join(actual)}; "
+            "outputs are compared by name"
+        )
     allowed = _tolerance(tolerance, actual, wanted)
     outputs, notes = _outputs(actual, wanted)
     variants, more = search(a, actual, wanted, allowed, progress)
@@ -164,6 +179,8 @@ def _outputs(first: Arrays, second: Arrays) -> tuple[tuple[ComparedOutput, ...],
     notes = []
     if len(first) != len(second):
         notes.append(f"{len(first)} and {len(second)} outputs: {len(pairs)} compared")
+    if len(pairs) > 1 and any(name != other for name, other in pairs):
+        notes.append("the outputs have different names, and are compared in their order")
     compared = []
     for name, other in pairs:
         a = first[name]

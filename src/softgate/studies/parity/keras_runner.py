@@ -25,7 +25,7 @@ class KerasRunner:
 
     def __init__(self, target: Any, arrays: Arrays) -> None:
         self._model, self.name = load_keras(target)
-        self._inputs = _inputs(self._model, self.name, arrays)
+        self.inputs, self._inputs = _inputs(self._model, self.name, arrays)
         self._call()  # a model without an Input layer is built by its first call
         self._sites = [
             (layer, field, scanned)
@@ -114,19 +114,16 @@ def _array(tensor: Any) -> Array | None:
         return None
 
 
-def _inputs(model: Any, name: str, arrays: Arrays) -> Any:
-    """Return the inputs in the structure of a model."""
+def _inputs(model: Any, name: str, arrays: Arrays) -> tuple[Arrays, Any]:
+    """Return the arrays that a model takes, and its inputs in their structure."""
     tensors = getattr(model, "inputs", None)
     if not tensors:
         values = list(arrays.values())
-        return values[0] if len(values) == 1 else values
-    names = [tensor.name for tensor in tensors]
-    bound = bind(arrays, names, name)
-    if set(bound) != set(names):
-        raise ValueError(f"the inputs are {', '.join(arrays)}: {name} takes {', '.join(names)}")
+        return arrays, values[0] if len(values) == 1 else values
+    bound = bind(arrays, [tensor.name for tensor in tensors], name, spare=True)
     typed = {t.name: np.asarray(bound[t.name]).astype(t.dtype) for t in tensors}
     structure = getattr(model, "_inputs_struct", None)
     if isinstance(structure, dict):
-        return {key: typed[tensor.name] for key, tensor in structure.items()}
-    values = [typed[name] for name in names]
-    return values[0] if len(values) == 1 else values
+        return bound, {key: typed[tensor.name] for key, tensor in structure.items()}
+    values = [typed[tensor.name] for tensor in tensors]
+    return bound, values[0] if len(values) == 1 else values

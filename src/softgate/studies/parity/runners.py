@@ -14,7 +14,7 @@ import numpy as np
 
 from softgate.runtime.activation import Activation
 
-from ..model_arrays import Array, Arrays, inputs_file
+from ..model_arrays import Array, Arrays, bind, inputs_file
 from ..scan import TARGETS, load_torch
 from ..scan.record import ScannedActivation
 from ..swap.onnx_model import OnnxModel, encoded, replacement_form
@@ -52,6 +52,8 @@ class ModelRunner(Protocol):
     """torch, onnx or keras."""
     activations: tuple[ScannedActivation, ...]
     """In the order of their execution."""
+    inputs: Arrays
+    """The arrays that it takes, by the names of its inputs."""
 
     def run(
         self, replacements: Mapping[int, Activation] | None = None, *, observe: bool = False
@@ -104,9 +106,10 @@ class OnnxRunner:
         self.name = file
         self._stack = ExitStack()
         try:
-            self._inputs = self._stack.enter_context(inputs_file(arrays))
-            self._bytes = sum(array.nbytes for array in arrays.values())
             self._model = self._stack.enter_context(OnnxModel(file))
+            self.inputs = bind(arrays, self._model.description["inputs"], file, spare=True)
+            self._inputs = self._stack.enter_context(inputs_file(self.inputs))
+            self._bytes = sum(array.nbytes for array in self.inputs.values())
         except BaseException:
             self._stack.close()
             raise

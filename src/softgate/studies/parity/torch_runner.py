@@ -55,7 +55,7 @@ class TorchRunner:
         if not isinstance(model, nn.Module):
             raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
         self.name, self._model = name, model
-        *others, last = _arguments(model, name, arrays)
+        self.inputs, (*others, last) = _arguments(model, name, arrays)
         graph = None
         for self._args, self._kwargs in others:
             with suppress(Exception):  # an exported program takes its arguments as it was exported
@@ -104,24 +104,24 @@ class TorchRunner:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def _arguments(model: nn.Module, name: str, arrays: Arrays) -> list[Arguments]:
-    """Return the arguments of a model: one or two forms, to be tried in their order.
+def _arguments(model: nn.Module, name: str, arrays: Arrays) -> tuple[Arrays, list[Arguments]]:
+    """Return the arrays that a model takes, and its arguments: forms to be tried in their order.
 
     Floats are converted to the dtype of its first parameter.
     """
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
     dtype = next(floats, None)
-    tensors = {key: _tensor(array, dtype) for key, array in arrays.items()}
     names, needed = _names(model)
-    if not names or (len(tensors) == 1 and next(iter(tensors)) not in names):
-        return [(tuple(tensors.values()), {})]
-    if not set(tensors) & set(names):
-        bind(arrays, needed, name)  # by order, if there are as many
-        return [(tuple(tensors.values()), {})]
-    bind(arrays, names, name)
+    if not names:  # forward(*args)
+        return arrays, [(tuple(_tensor(array, dtype) for array in arrays.values()), {})]
+    bound = bind(arrays, names, name, needed=needed, spare=True)
+    tensors = {key: _tensor(array, dtype) for key, array in bound.items()}
+    positional = tuple(tensors[key] for key in names if key in tensors), dict[str, Any]()
+    if [*tensors] == names[:1]:
+        return bound, [positional]  # by position: the name may be positional-only
     if isinstance(model, torch.fx.GraphModule):
-        return [(tuple(tensors[key] for key in names if key in tensors), {}), ((), tensors)]
-    return [((), tensors)]
+        return bound, [positional, ((), tensors)]
+    return bound, [((), tensors)]
 
 
 def _names(model: nn.Module) -> tuple[list[str], list[str]]:

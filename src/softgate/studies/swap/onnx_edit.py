@@ -294,14 +294,9 @@ class EditableModel:
         return [value for value in self.model.graph.input if value.name not in initialised]
 
     def feeds(self, arrays: Arrays) -> Arrays:
-        """Return arrays as inputs of the model, by name or, for other names, by order."""
+        """Return arrays as inputs of the model, by name."""
         values = self.inputs()
-        names = [value.name for value in values]
-        feeds = bind(arrays, names, self.file)
-        if set(feeds) != set(names):
-            raise ValueError(
-                f"the inputs are {', '.join(arrays)}: {self.file} takes {', '.join(names)}"
-            )
+        feeds = bind(arrays, [value.name for value in values], self.file)
         kinds = {value.name: value.type.tensor_type.elem_type for value in values}
         return {name: array.astype(_dtype(kinds[name])) for name, array in feeds.items()}
 
