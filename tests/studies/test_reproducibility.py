@@ -213,7 +213,7 @@ def test_a_perturbed_instruction_is_named() -> None:
     wrong = Activation(replace(sg.gelu.entry, value=unfused))
     result = sg.check_bits(functions={"gelu": wrong})
     assert [(item.function, item.quantity, item.dtype) for item in result.differing] == [
-        ("gelu", "value", "float32")
+        ("gelu", "value", dtype) for dtype in ("float16", "bfloat16", "float32")
     ]
 
 
@@ -222,8 +222,10 @@ def test_a_lost_sign_of_zero_is_seen() -> None:
         return f.where(x > 0, x, 0)
 
     wrong = Activation(replace(sg.relu.entry, value=value))
-    (changed,) = sg.check_bits(functions={"relu": wrong}).differing
-    assert (changed.quantity, changed.dtype) == ("value", "float32")
+    differing = sg.check_bits(functions={"relu": wrong}).differing
+    assert {(one.quantity, one.dtype) for one in differing} == {
+        ("value", dtype) for dtype in ("float16", "bfloat16", "float32")
+    }
     assert np.signbit(sg.relu(np.float32(-0.0))) != np.signbit(wrong(np.float32(-0.0)))
 
 
@@ -251,7 +253,7 @@ def test_the_record_is_saved_and_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for functions in ({"relu": sg.relu}, {"gelu": changed_coefficient(monkeypatch)}):
         result = sg.check_bits(functions=functions)
         assert Reproduction.from_json(result.to_json()) == result
-        assert len(result.table()[1]) == len(result.comparisons) == 2
+        assert len(result.table()[1]) == len(result.comparisons) == 4
         assert str(result).splitlines()[0] in result._repr_html_()
     assert published_digest("gelu", "value", "int8") is None
 
@@ -265,7 +267,7 @@ def test_a_function_without_digests_is_no_success() -> None:
     assert result.grids()[0].title == str(result)
     both = sg.check_bits(functions={"new": new, "relu": sg.relu})
     assert not both.ok
-    assert "reproduces the published bits: 1 of 1 functions\n2 digests checked:\n" in str(both)
+    assert "reproduces the published bits: 1 of 1 functions\n4 digests checked:\n" in str(both)
     assert str(result) in str(both)
 
 
@@ -349,20 +351,16 @@ def test_full_checks_every_digest() -> None:
     assert isinstance(functions["reglu"], Gated)
 
 
-def test_doctor_fails_on_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = sg.check_bits(functions={"gelu": changed_coefficient(monkeypatch)})
-    calls: list[bool] = []
-
-    def check_bits(full: bool = False) -> Reproduction:
-        calls.append(full)
-        return wrong
-
-    monkeypatch.setattr(doctor, "kernel_checks", list)
-    monkeypatch.setattr(reproducibility, "check_bits", check_bits)
-    result = CliRunner().invoke(doctor.command, standalone_mode=False)
+@pytest.mark.parametrize("arguments", [[], ["--full"]])
+def test_doctor_fails_on_a_perturbed_kernel(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = changed_coefficient(monkeypatch)
+    monkeypatch.setattr(reproducibility, "catalogue", lambda: {"gelu": wrong, "relu": sg.relu})
+    result = CliRunner().invoke(doctor.command, arguments, standalone_mode=False)
     assert result.return_value == 1
     assert "gelu value float32: computed" in result.output
-    result = CliRunner().invoke(doctor.command, ["--json", "--full"], standalone_mode=False)
+    assert "relu value float32: computed" not in result.output
+    result = CliRunner().invoke(doctor.command, [*arguments, "--json"], standalone_mode=False)
     assert result.return_value == 1
     assert json.loads(result.output)["reproducibility"]["ok"] is False
-    assert calls == [False, True]

@@ -26,7 +26,7 @@ def check_bits(
     ----------
     full : bool
         Check every published digest, which takes about half a minute. By default
-        the float32 value and the float64 backward of every function.
+        the value in float16, bfloat16 and float32 and the float64 backward of every function.
     functions : iterable of str, Activation or Gated, or a mapping of str to these, optional
         Names or functions of the catalogue; in a mapping, functions to be compared with the
         digests published for the names. By default the whole catalogue.

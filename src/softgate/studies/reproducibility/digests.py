@@ -171,9 +171,14 @@ DTYPES = ("float16", "bfloat16", "float32", "float64")
 FLOAT8 = (("float8_e4m3fn", "value"), ("float8_e4m3fn", "slope"), ("float8_e5m2", "value"))
 """Tables of 256 entries, for functions of one operand. Those of the other formats and of `backward`
 are rounded from the same float64 kernels, which have digests."""
-QUICK = (("float32", "value"), ("float64", "backward"))
-"""What is checked by default: value and backward, float32 and float64, in two kernels per function.
-Compiling all kernels takes half a minute; `softgate doctor` should take less than five seconds."""
+QUICK = (
+    ("float16", "value"),
+    ("bfloat16", "value"),
+    ("float32", "value"),
+    ("float64", "backward"),
+)
+"""What is checked by default: each dtype, value and backward. Compiling all kernels takes half a
+minute; `softgate doctor` should take less than ten seconds."""
 
 
 @dataclass(frozen=True)
