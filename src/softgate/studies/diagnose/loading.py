@@ -25,6 +25,7 @@ from softgate.runtime.packages import require
 from softgate.runtime.printable_text import a_type
 
 from ..model_arrays import GENERIC
+from .huggingface_folder import FolderError, load_folder, load_tokenizer
 
 TOKENS = 128
 """Tokens of a text in one row, unless the model takes fewer."""
@@ -100,26 +101,13 @@ def _from_folder(folder: Path, trust: bool, allow_missing: bool) -> nn.Module:
         )
     if not any(folder.glob("*.safetensors")):
         raise ValueError(f"{folder} has no .safetensors: save it again with save_pretrained")
-    transformers = _transformers()
     try:
-        configuration = transformers.AutoConfig.from_pretrained(
-            str(folder), local_files_only=True, trust_remote_code=trust
-        )
-        model_class = _class_of(configuration, transformers)
-        _register(configuration.to_dict())
-        model, information = model_class.from_pretrained(
-            str(folder),
-            local_files_only=True,
-            use_safetensors=True,
-            output_loading_info=True,
-            trust_remote_code=trust,
-        )
-    except UnknownNameError as error:
+        model, missing = load_folder(folder, trust)
+    except FolderError as error:
         raise ValueError(f"{folder}: {error}") from None
     except Exception as error:  # transformers may raise anything
         _raise_for_code(folder, error)
         raise ValueError(f"{folder} cannot be read: {_line(error)}") from error
-    missing = sorted(information["missing_keys"])
     if missing and not allow_missing:
         shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         raise ValueError(
@@ -130,45 +118,6 @@ def _from_folder(folder: Path, trust: bool, allow_missing: bool) -> nn.Module:
     return module
 
 
-class UnknownNameError(ValueError):
-    """A configuration names a class or a function that does not exist."""
-
-
-def _class_of(configuration: Any, transformers: Any) -> Any:
-    """Return the class that `architectures` names, in transformers or in the folder's code."""
-    names = configuration.architectures or ()
-    for name in names:
-        if hasattr(transformers, name):
-            return getattr(transformers, name)
-    code = getattr(configuration, "auto_map", None) or {}
-    automatic = [key for key, value in code.items() if str(value).split(".")[-1] in names]
-    if names and not automatic:
-        raise UnknownNameError(
-            f"architectures = {', '.join(names)} is not a class of transformers "
-            f"{transformers.__version__}"
-        )
-    return getattr(transformers, automatic[0] if automatic else "AutoModel")
-
-
-def _register(configuration: Mapping[str, Any]) -> None:
-    """Register the functions of softgate that a configuration names, as after a swap."""
-    from transformers.activations import ACT2FN
-
-    from softgate.torch.huggingface import PREFIX, register_huggingface
-
-    for field, value in configuration.items():
-        if isinstance(value, Mapping):
-            _register(value)
-        elif isinstance(value, str) and value.startswith(PREFIX) and value not in ACT2FN:
-            try:
-                register_huggingface(value.removeprefix(PREFIX))
-            except ValueError as error:
-                raise UnknownNameError(
-                    f"{field} = {value}: {error}; for a function of yours, call "
-                    "softgate.torch.register_huggingface(function) first"
-                ) from None
-
-
 def _raise_for_code(folder: Path, error: Exception) -> None:
     """Raise ValueError if transformers raised an error because the code in a folder may not run."""
     if "trust_remote_code" in str(error):
@@ -176,15 +125,6 @@ def _raise_for_code(folder: Path, error: Exception) -> None:
             f"{folder} needs Python code in that folder, which is not run: read the code, then add "
             "--trust (trust=True) to run it"
         ) from error
-
-
-def _transformers() -> Any:
-    require("transformers", purpose="a Hugging Face folder")
-    import transformers
-
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    return transformers
 
 
 def _call_factory(target: str, factory: Any) -> nn.Module:
@@ -404,11 +344,8 @@ def _from_text(file: Path, target: str, size: int, trust: bool) -> list[Batch]:
     if not any(file for pattern in TOKENIZERS for file in Path(target).glob(pattern)):
         # transformers would make one without a vocabulary, for which every word is unknown.
         raise ValueError(f"{target} has no tokenizer for a text: {SAVE_TOKENIZER}")
-    transformers = _transformers()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            target, local_files_only=True, trust_remote_code=trust
-        )
+        tokenizer = load_tokenizer(Path(target), trust)
     except Exception as error:  # transformers may raise anything
         _raise_for_code(Path(target), error)
         raise ValueError(

@@ -1,0 +1,77 @@
+"""Settings of a Hugging Face folder name code, repositories and sizes; none of it is used."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import hostile_folders
+
+pytest.importorskip("transformers")
+
+LOADED = {
+    "unchanged",
+    "attention for a GPU",
+    "code of the folder",
+    "code elsewhere",
+    "trusting itself",
+    "custom pipeline",
+    "kernels",
+    "another name",
+    "generation",
+    "tokenizer",
+    "preprocessor",
+}
+"""Folders that load, because the setting is without effect. The others are refused."""
+NAMES = ["unchanged", *hostile_folders.SETTINGS, *hostile_folders.FILES]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: Any) -> Any:
+    folder = tmp_path_factory.mktemp("folders")
+    program = Path(hostile_folders.__file__)
+    answer = subprocess.run(
+        [sys.executable, program, folder],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0"},
+    )
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_neither_imports_nor_connects(results: Any, name: str) -> None:
+    outcome, used = results[name]
+    assert used == []
+    assert (name in LOADED) == ("ValueError" not in outcome), outcome
+    if name in LOADED:
+        assert outcome == "{'gelu': 1, 'tanh': 1}"
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - LOADED))
+def test_the_message_names_the_setting(results: Any, name: str) -> None:
+    file, fields = hostile_folders.FILES.get(name) or ("", hostile_folders.SETTINGS[name])
+    stated = {
+        "custom model type": "--trust",
+        "many layers": "modules",
+        "width": "memory",
+        "adapter": file,
+        "timm's checkpoint": "checkpoint_path",
+    }
+    words = str(fields).translate(str.maketrans(dict.fromkeys("{}[]':,", " "))).split()
+    expected = [stated[name]] if name in stated else words
+    assert any(word in results[name][0] for word in expected), results[name][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [("attention", "kernels.get_kernel(vendor/kernel)"), ("backbone by name", "socket.")],
+)
+def test_transformers_itself_would(results: Any, name: str, use: str) -> None:
+    assert any(use in event for event in results[f"{name}, transformers itself"][1])
