@@ -118,5 +118,5 @@ def test_arrays_that_are_damaged_or_expand_beyond_memory_are_refused(
     with pytest.raises(ValueError, match="allow_pickle"):
         read_arrays(tmp_path / "objects.npz")
     monkeypatch.setattr(files, "MOST_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"8,388,\d+ bytes of arrays in a file of far fewer"):
+    with pytest.raises(ValueError, match=r"8,388,\d+ bytes"):
         read_arrays(file)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
-from zipfile import is_zipfile
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
@@ -77,8 +77,21 @@ def read_text(file: str | os.PathLike[str], encoding: str = "utf-8") -> str:
 
 
 MOST_BYTES, MOST_EXPANSION = 1 << 31, 100
-"""An .npz file whose arrays take more bytes than this, and than this multiple of the file, is
-refused: it would fill the memory."""
+"""A file whose content takes more bytes than this, and than this multiple of the file on the disk,
+is refused: it would fill the memory."""
+
+
+def check_expansion(file: str | os.PathLike[str]) -> None:
+    """Raise ValueError if a zip archive, or a file with holes, has far more content than bytes."""
+    status = Path(file).stat()
+    content = status.st_size
+    # Holes are not allocated. Windows has no st_blocks.
+    allocated = min(content, 512 * status.st_blocks) if hasattr(status, "st_blocks") else content
+    if is_zipfile(file):
+        with ZipFile(file) as archive:
+            content = max(content, sum(part.file_size for part in archive.infolist()))
+    if content > max(MOST_BYTES, MOST_EXPANSION * allocated):
+        raise ValueError(f"{content:,} bytes of content in a file of {allocated:,}")
 
 
 def read_arrays(file: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
@@ -92,10 +105,8 @@ def read_arrays(file: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]
     if not is_zipfile(file):
         raise ValueError(f"{file} is not an .npz file, or is incomplete")
     try:
+        check_expansion(file)
         with np.load(file, allow_pickle=False) as content:
-            size = sum(part.file_size for part in content.zip.infolist())
-            if size > max(MOST_BYTES, MOST_EXPANSION * Path(file).stat().st_size):
-                raise ValueError(f"{size:,} bytes of arrays in a file of far fewer")
             return {name: content[name] for name in content.files}
     except Exception as error:  # zipfile and NumPy raise their own exception types
         reason = " ".join(str(error).split()) or type(error).__name__

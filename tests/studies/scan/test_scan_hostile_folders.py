@@ -2,13 +2,18 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import softgate as sg
+import softgate.torch
 from tests.support import hostile_folders
 
 pytest.importorskip("transformers")
@@ -75,3 +80,36 @@ def test_the_message_names_the_setting(results: Any, name: str) -> None:
 )
 def test_transformers_itself_would(results: Any, name: str, use: str) -> None:
     assert any(use in event for event in results[f"{name}, transformers itself"][1])
+
+
+def test_keras_files_that_expand_far_are_refused(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
+    file = tmp_path / "m.keras"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, "gelu")]).save(file)
+    assert sg.scan(file).counts == {"gelu": 1}
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("assets/x", b"0")
+        archive.infolist()[-1].file_size = 7 * 10**9  # as if it had been deflated
+    for call in (lambda: sg.scan(file), lambda: sg.parity(file, file, np.ones((1, 2)))):
+        with pytest.raises(ValueError, match="7,000,"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["x.safetensors", "x.npz"])
+def test_data_with_holes_is_refused(tmp_path: Path, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    file, size = tmp_path / name, 10**10
+    with file.open("wb") as stream:
+        if name == "x.safetensors":
+            tensor = {"dtype": "F32", "shape": [size // 16, 4], "data_offsets": [0, size]}
+            header = json.dumps({"x": tensor}).encode()
+            stream.write(struct.pack("<Q", len(header)) + header)
+            size += 8 + len(header)
+        stream.truncate(size)
+    if name == "x.npz":
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr("x.npy", b"0")
+    elif file.stat().st_blocks > size // 10**5:
+        pytest.skip("this file system has no holes")
+    with pytest.raises(ValueError, match=f"{size // 10**9},"):
+        softgate.torch.diagnose(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()), file)

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softgate.runtime import resolve
-from softgate.runtime.files import read_arrays
+from softgate.runtime.files import check_expansion, read_arrays
 from softgate.runtime.packages import require
 from softgate.runtime.printable_text import a_type
 
@@ -272,6 +272,7 @@ def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
         from safetensors.torch import load_file
 
         try:
+            check_expansion(file)
             arrays = load_file(str(file))
         except Exception as error:  # safetensors raises its own exception types
             raise ValueError(f"{file} cannot be read: {_line(error)}") from error
@@ -338,9 +339,12 @@ def _from_text(file: Path, target: str, size: int, trust: bool) -> list[Batch]:
             f"{target} is not a folder"
         )
     try:
+        check_expansion(file)
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is neither {', '.join(ARRAYS)} nor a text in UTF-8") from None
+    except ValueError as error:
+        raise ValueError(f"{file} cannot be read: {error}") from None
     if not any(file for pattern in TOKENIZERS for file in Path(target).glob(pattern)):
         # transformers would make one without a vocabulary, for which every word is unknown.
         raise ValueError(f"{target} has no tokenizer for a text: {SAVE_TOKENIZER}")

@@ -19,6 +19,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.files import check_expansion
 from softgate.runtime.names import get
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
@@ -59,6 +60,7 @@ def load_keras(target: Any) -> tuple[Any, str]:
     if isinstance(target, str | os.PathLike):
         name = os.fspath(target)
         try:
+            check_expansion(name)
             target = keras.saving.load_model(name, compile=False, safe_mode=True)
         except Exception as error:  # Keras may raise anything on a damaged file
             if refuses_lambda(error):
