@@ -264,7 +264,7 @@ def every_kind() -> dict[str, Callable[[], Case]]:
     add("leaky_relu", "value", (FLOAT16, BFLOAT16), specialised=False)
     add("softshrink", "slope", (FLOAT16, BFLOAT16, FLOAT32))
     add("relu6", "backward", (FLOAT16, BFLOAT16), alias="grad")
-    add("sigmoid", "from_value", FORMATS)
+    add("sigmoid", "backward", FORMATS)
     add("gelu", "value", (FLOAT32, FLOAT64))
     add("gelu", "value", (FLOAT32,), arithmetic=FLOAT64)
     add("softplus", "slope", (FLOAT32, FLOAT64), specialised=False)

@@ -7,7 +7,7 @@ x/alpha would underflow for large alpha.
 from fractions import Fraction
 
 from softgate.blocks import KernelArithmetic, Tail, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from . import elu
@@ -56,10 +56,6 @@ def curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     return f.where(x > 0, 0, f.keep_nan(x, bend))
 
 
-def slope_at_value(f: Arithmetic, y: Node, alpha: Node) -> Node:
-    return f.where(y > 0, 1, 1 + y / alpha)
-
-
 entry = Entry(
     name="celu",
     formula="x where x > 0, else alpha*(exp(x/alpha) - 1)",
@@ -68,8 +64,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
-    positive=("alpha",),
     bounds={"float32": ErrorBound(1.0, 1.1), "float64": ErrorBound(1.1, 1.1)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(

@@ -1,7 +1,7 @@
 """elu(x) = x where x > 0, else alpha·(exp(x) - 1). At 0 the slope is alpha."""
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound, Parameter
@@ -32,10 +32,6 @@ def curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     return f.where(x > 0, 0, f.product(f.scaled_sum(f.amplify(f.expand_upwards(x), alpha)), f.unit))
 
 
-def slope_at_value(f: Arithmetic, y: Node, alpha: Node) -> Node:
-    return f.where(y > 0, 1, y + alpha)
-
-
 entry = Entry(
     name="elu",
     formula="x where x > 0, else alpha*(exp(x) - 1)",
@@ -45,8 +41,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
-    positive=("alpha",),
     bounds={"float32": ErrorBound(1.0, 1.1), "float64": ErrorBound(1.1, 1.1)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(

@@ -109,12 +109,12 @@ class Entry:
     value16: StableForm | None = None
     """(f, x, storage): the value at numbers of a 16-bit format, for functions without parameters
     if `value` does not round to it correctly."""
-    slope_at_value: StableForm | None = None
-    """(f, y, **parameters): the slope as a function of the value y, for every `Arithmetic`; valid
-    where the parameters in `positive` are positive."""
+    backward_from_output: bool = False
+    """Whether `backward` of the value has the bits of `backward` of x, as for piecewise-linear
+    functions whose pieces the value tells apart, where the parameters in `positive` are positive
+    and those in `exact`, which are also values, are exact in every format."""
     positive: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
-    """Parameters that are also values: `slope_at_value` needs them exact in every format."""
     operators: DefinitionForm | None = None
     """The definition for frameworks' operators (exp, log, erfc …) if these underflow in it."""
     terms: Callable[..., tuple[Node, ...]] | None = None
@@ -139,10 +139,10 @@ class Entry:
                     f"{p.name} = {values[p.name]!r}: {p.name} must be greater than {p.exceeds}"
                 )
 
-    def slope_follows(self, values: Mapping[str, float]) -> bool:
-        """Return whether the slope can be computed from the value alone."""
+    def can_save_output(self, values: Mapping[str, float]) -> bool:
+        """Return whether `backward` of the value has the bits of `backward` of x."""
         return (
-            self.slope_at_value is not None
+            self.backward_from_output
             and all(values[name] > 0 for name in self.positive)
             and all(_short(values[name]) for name in self.exact)
         )
@@ -180,13 +180,6 @@ class Entry:
             # fma instead of a product: on AMD CPUs a product that underflows is several times
             # slower.
             return f.fma(self.slope(f, x, **symbols), grad, 0)
-        if quantity == "from_value":
-            assert self.slope_at_value is not None
-            if self.piecewise_linear and self.backward is not None:
-                # It has the same pieces as the value and selects instead of multiplying: no 0·inf.
-                return self.backward(f, x, f.graph.input("grad"), **symbols)
-            plain = {name: symbol.hi for name, symbol in symbols.items()}
-            return f.fma(self.slope_at_value(f, x, **plain), f.graph.input("grad"), 0)
         form: StableForm = getattr(self, quantity)
         return form(f, x, **symbols)
 

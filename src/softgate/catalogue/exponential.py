@@ -2,7 +2,7 @@
 
 from softgate.blocks import KernelArithmetic
 from softgate.blocks.math_functions import exp
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound
@@ -16,10 +16,6 @@ def value(f: KernelArithmetic, x: Node) -> Node:
     return exp(f, x)
 
 
-def slope_at_value(f: Arithmetic, y: Node) -> Node:
-    return y
-
-
 entry = Entry(
     name="exponential",
     formula="exp(x)",
@@ -28,7 +24,6 @@ entry = Entry(
     value=value,
     slope=value,
     curvature=value,
-    slope_at_value=slope_at_value,
     bounds={"float32": ErrorBound(1.1, 1.1), "float64": ErrorBound(1.1, 1.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -80.0), (80.0, 90.0), (-750.0, 710.0)),
     aliases=("exp",),

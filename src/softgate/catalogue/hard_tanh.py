@@ -1,7 +1,7 @@
 """hard_tanh(x) = min(max(x, low), high). At low and at high the slope is 0, as in PyTorch."""
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from .entry import Entry, ErrorBound, Parameter
@@ -35,10 +35,6 @@ def backward(f: KernelArithmetic, x: Node, grad: Node, low: TwoFloat, high: TwoF
     return inside(f, x, low, high, grad)
 
 
-def slope_at_value(f: Arithmetic, y: Node, low: Node, high: Node) -> Node:
-    return f.where(y > low, f.where(y < high, 1, 0), f.where(y.same(y), 0, y))
-
-
 entry = Entry(
     name="hard_tanh",
     formula="min(max(x, low), high)",
@@ -47,7 +43,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     exact=("low", "high"),
     backward=backward,
     bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
@@ -58,4 +53,5 @@ entry = Entry(
         Parameter("high", 1.0, -1e38, 1e38, "The largest value.", tested=(0.7,), exceeds="low"),
     ),
     piecewise_linear=True,
+    backward_from_output=True,
 )

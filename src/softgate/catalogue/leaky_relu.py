@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound, Parameter
@@ -40,10 +40,6 @@ def backward(f: KernelArithmetic, x: Node, grad: Node, slope: TwoFloat) -> Node:
     return f.where(x > 0, grad, f.where(x.same(x), leftwards(f, grad, slope), x))
 
 
-def slope_at_value(f: Arithmetic, y: Node, slope: Node) -> Node:
-    return f.where(y > 0, 1, f.where(y.same(y), slope, y))
-
-
 entry = Entry(
     name="leaky_relu",
     formula="x where x > 0, else slope*x",
@@ -52,11 +48,11 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     positive=("slope",),
     backward=backward,
     bounds={"float32": ErrorBound(1.0, 0.3), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-1.0, 1.0),),
     parameters=(Parameter("slope", 0.01, -1e38, 1e38, "The slope where x <= 0.", tested=(0.3,)),),
     piecewise_linear=True,
+    backward_from_output=True,
 )

@@ -1,7 +1,7 @@
 """relu(x) = max(x, 0). At 0 the slope is 0, as in every framework."""
 
 from softgate.blocks import KernelArithmetic
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound
@@ -33,10 +33,6 @@ def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     return f.where(x <= 0, 0, f.where(x > 0, grad, x))
 
 
-def slope_at_value(f: Arithmetic, y: Node) -> Node:
-    return f.where(y > 0, 1, f.where(y.same(y), 0, y))
-
-
 entry = Entry(
     name="relu",
     formula="max(x, 0)",
@@ -45,9 +41,9 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     backward=backward,
     bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-1.0, 1.0),),
     piecewise_linear=True,
+    backward_from_output=True,
 )

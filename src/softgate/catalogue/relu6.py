@@ -1,7 +1,7 @@
 """relu6(x) = min(max(x, 0), 6). At 0 and at 6 the slope is 0, as in PyTorch."""
 
 from softgate.blocks import KernelArithmetic
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound
@@ -30,10 +30,6 @@ def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     return f.where(x > 0, f.where(x < CAP, grad, 0), f.keep_nan(x, 0))
 
 
-def slope_at_value(f: Arithmetic, y: Node) -> Node:
-    return f.where(y > 0, f.where(y < 6, 1, 0), f.where(y.same(y), 0, y))
-
-
 entry = Entry(
     name="relu6",
     formula="min(max(x, 0), 6)",
@@ -42,9 +38,9 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     backward=backward,
     bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-1.0, 1.0), (5.0, 7.0)),
     piecewise_linear=True,
+    backward_from_output=True,
 )

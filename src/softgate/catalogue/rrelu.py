@@ -6,7 +6,7 @@ In training the slope is drawn between lower and upper for each element; this is
 from fractions import Fraction
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import leaky_relu
@@ -46,10 +46,6 @@ def backward(f: KernelArithmetic, x: Node, grad: Node, lower: TwoFloat, upper: T
     return leaky_relu.backward(f, x, grad, mean(f, lower, upper))
 
 
-def slope_at_value(f: Arithmetic, y: Node, lower: Node, upper: Node) -> Node:
-    return leaky_relu.slope_at_value(f, y, (lower + upper) * HALF)
-
-
 entry = Entry(
     name="rrelu",
     formula="x where x > 0, else (lower + upper)/2*x",
@@ -59,7 +55,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     positive=("lower", "upper"),
     backward=backward,
     bounds={"float32": ErrorBound(1.0, 0.5), "float64": ErrorBound(1.0, 0.5)},
@@ -69,5 +64,6 @@ entry = Entry(
         Parameter("upper", 1 / 3, -1e37, 1e37, "The largest slope in training.", tested=(0.7,)),
     ),
     piecewise_linear=True,
+    backward_from_output=True,
     special_case_of="leaky_relu",
 )

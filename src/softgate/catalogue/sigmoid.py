@@ -2,7 +2,7 @@
 
 from softgate.blocks import KernelArithmetic
 from softgate.blocks.exponential import Logistic
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound
@@ -41,10 +41,6 @@ def _logistic(f: KernelArithmetic, x: Node) -> Logistic:
     return f.logistic(f.reduce(f.bound(f.abs(x), 0, f.exponential_limit)))
 
 
-def slope_at_value(f: Arithmetic, y: Node) -> Node:
-    return y - y * y
-
-
 entry = Entry(
     name="sigmoid",
     formula="1/(1 + exp(-x))",
@@ -53,7 +49,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     bounds={"float32": ErrorBound(1.6, 2.1), "float64": ErrorBound(1.6, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-104.0, -86.0), (-746.0, -707.0)),
     aliases=("logistic", "expit"),

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from softgate.blocks import KernelArithmetic
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from .entry import Entry, ErrorBound
@@ -35,10 +35,6 @@ def curvature(f: KernelArithmetic, x: Node) -> Node:
 def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return inside(f, x, f.product(grad, HALF))
-
-
-def slope_at_value(f: Arithmetic, y: Node) -> Node:
-    return f.where(y > 0, f.where(y < 1, HALF, 0), f.where(y.same(y), 0, y))
 
 
 entry = Entry(

@@ -2,7 +2,7 @@
 
 from softgate.blocks import KernelArithmetic
 from softgate.blocks.exponential import TWICE, Logistic
-from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Entry, ErrorBound
@@ -32,10 +32,6 @@ def _logistic(f: KernelArithmetic, x: Node) -> Logistic:
     return f.logistic(e, fine=False)
 
 
-def slope_at_value(f: Arithmetic, y: Node) -> Node:
-    return (1 - y) * (1 + y)
-
-
 entry = Entry(
     name="tanh",
     formula="tanh(x)",
@@ -44,7 +40,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    slope_at_value=slope_at_value,
     bounds={"float32": ErrorBound(2.5, 2.1), "float64": ErrorBound(2.2, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (43.0, 53.0), (353.0, 374.0)),
 )

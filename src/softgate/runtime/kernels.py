@@ -69,7 +69,7 @@ def input_names(entry: Entry | GatedEntry, quantity: str) -> tuple[str, ...]:
     """Return the names of a kernel's array operands, in call order."""
     if isinstance(entry, GatedEntry):
         return entry.inputs(quantity)
-    return ("x", "grad") if quantity in ("backward", "from_value") else ("x",)
+    return ("x", "grad") if quantity == "backward" else ("x",)
 
 
 def native_arithmetic(quantity: str, storage: Format) -> Format:

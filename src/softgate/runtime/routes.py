@@ -93,7 +93,7 @@ class Route:
         entry = self.entry
         if self.storage.bits <= 8:
             return True
-        if self.storage.bits > 16 or self.quantity == "from_value" or isinstance(entry, GatedEntry):
+        if self.storage.bits > 16 or isinstance(entry, GatedEntry):
             return False
         linear = entry.piecewise_linear and self.quantity != "curvature"
         if not linear and self.storage not in entry.cheap.get(self.quantity, ()):
@@ -134,8 +134,7 @@ class Route:
         self, alias: str | None = None, rows: bool = False
     ) -> tuple[kernels.Specification, np.ndarray[Any, Any]]:
         """Return what kernel is compiled, and the parameters as it reads them."""
-        narrow = self.storage.bits == 16 and isinstance(self.entry, Entry)
-        moved = narrow and self.quantity != "from_value"
+        moved = self.storage.bits == 16 and isinstance(self.entry, Entry)
         values = (self._in_float32() or ()) if moved else self.parameters
         specialised = not self.varying and kernels.is_default(self.entry, dict(self.parameters))
         specification = kernels.Specification(

@@ -7,9 +7,10 @@ softgate's names. softmax and similar functions of a whole axis are not included
 is used where there is no kernel: `prelu` (trainable weight), `threshold` (computes nothing),
 `rrelu` in training (random), and parameters outside softgate's range (a negative alpha of `celu`).
 
-With `inplace=True` the input is overwritten and gradients are right, as in torch: where the slope
-needs the input, a copy of it is saved. A name with `_` overwrites its argument and never copies;
-where the gradient needs the input, it raises while autograd records.
+With `inplace=True`, and by a name with `_`, the input is overwritten, and the gradient has the same
+bits as without. While autograd records, a copy of the input is therefore saved, as large as the
+input. No copy is saved without gradients, and none by `relu`, `relu6`, `leaky_relu`, `rrelu` and
+`hardtanh`, whose output gives the same gradient.
 
 Integer and boolean tensors are computed in torch's default dtype, as by torch.sigmoid;
 `relu`, `relu6` and `hardtanh` of integers return integers, as torch's do.
@@ -28,7 +29,7 @@ import torch.nn.functional as theirs
 from torch import Tensor
 
 from softgate.frameworks.torch import evaluate, trainable_swish
-from softgate.frameworks.torch.inplace import overwrite, overwrite_with_copy
+from softgate.frameworks.torch.inplace import overwrite
 from softgate.frameworks.torch.proxies import traceable
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import UnknownName, names
@@ -46,7 +47,7 @@ def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) 
     if parameters == _DEFAULTS[name]:
         parameters = {}
     if inplace:
-        return overwrite_with_copy(activation, x, parameters, _TORCH_NAMES.get(name, name))
+        return overwrite(activation, x, parameters, _TORCH_NAMES.get(name, name))
     if parameters:
         return evaluate(activation, "value", x, parameters=parameters)
     result: Tensor = activation(x)

@@ -174,10 +174,10 @@ def test_figures_that_are_no_times(small):
     assert step.saved_bytes == 4 * (5 * 12 + elements)
     assert small.find("gelu", THEIRS, "step").saved_bytes == 4 * (5 * 12 + 2 * elements)
     assert step.matmul_flops == 3 * linear_flops(5, [(12, 24), (24, 12)])
-    tanh = small.find("tanh", OURS, "step")  # whose slope follows from the value: made once
-    messages = kernel_operations(sg.tanh.entry, "from_value", "float32", {}).flops
-    made = kernel_operations(sg.tanh.entry, "value", "float32", {}).flops
-    assert tanh.activation_flops == (made + messages) * elements
+    relu = small.find("relu", OURS, "step")  # whose output gives the gradient: computed once
+    back = kernel_operations(sg.relu.entry, "backward", "float32", {}).flops
+    value = kernel_operations(sg.relu.entry, "value", "float32", {}).flops
+    assert relu.activation_flops == (value + back) * elements
     assert small.find("swiglu", OURS, "step").d_hidden == 16
 
 

@@ -38,7 +38,7 @@ from .compiled import compiled, compiled_backward, explain_compiled
 from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
 from .decompositions import QUANTITIES
 from .dispatch import as_floats, integer_value, is_integer, is_nested, path, plain
-from .eager import from_input, from_value
+from .eager import from_one
 from .gated import compute_gated, explain_gated
 from .operators import bind
 
@@ -121,8 +121,7 @@ def evaluate(
         if not (x.requires_grad and torch.is_grad_enabled()):
             return bound.unary(quantity, x)
         if quantity == "value":
-            apply = from_value if bound.saves_value(x.dtype) else from_input
-            result: Tensor = apply(x, (bound.unary("value", x), bound))
+            result: Tensor = from_one(x, (bound.unary("value", x), bound))
             return result
     check_dtype(bound, x)
     operators.prepare_sharding(x)
@@ -173,7 +172,6 @@ def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
     bound: BoundActivation = bind(activation, None, {})
     unary, table = small_tensors.operators().unary, bound.tables["value"]
     compiling, grad_enabled = is_dynamo_compiling, torch.is_grad_enabled
-    apply = from_value if bound.from_value else from_input
 
     def value(x: Tensor) -> Tensor:
         if not compiling() and forward_ad._current_level < 0:
@@ -181,7 +179,7 @@ def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
             if y is not None:
                 if not (x.requires_grad and grad_enabled()):
                     return y
-                result: Tensor = (apply if x.dtype.itemsize > 1 else from_input)(x, (y, bound))
+                result: Tensor = from_one(x, (y, bound))
                 return result
         return evaluate(activation, "value", x)
 

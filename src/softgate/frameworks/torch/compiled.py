@@ -31,7 +31,7 @@ from softgate.runtime.dispatch import Explanation
 from softgate.runtime.routes import Route
 
 from . import decompositions
-from .cpu_kernels import BoundActivation, BoundFunction
+from .cpu_kernels import BoundFunction
 from .decompositions import QUANTITIES, constant_when_compiled
 from .dispatch import inside_functorch, path
 from .operators import FINGERPRINT, OPERATORS, bind, bound_of, prepare_sharding
@@ -87,24 +87,11 @@ def _wanted(x: torch.Tensor) -> str:
     return "form" if path(x) == "torch" else ""
 
 
-def follows(
-    activation: Activation, parameters: Mapping[str, float], dtype: torch.dtype, compiling: bool
-) -> bool:
-    """Return whether the gradient of tensors of `dtype` is computed from the value."""
-    return _follows(activation, numbers(parameters) if compiling else parameters, dtype)
-
-
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
     """Return parameters as numbers, including those that a compiler replaced by symbols."""
     # Every compiler of torch has imported this module, which imports sympy for half a second.
     symbols = torch.fx.experimental.symbolic_shapes
     return {name: symbols.guard_scalar(value) for name, value in parameters.items()}
-
-
-@constant_when_compiled
-def _follows(activation: Activation, parameters: Mapping[str, float], dtype: torch.dtype) -> bool:
-    saves_value: bool = bind(activation, None, dict(parameters)).saves_value(dtype)
-    return saves_value
 
 
 @constant_when_compiled
@@ -160,13 +147,10 @@ def key_for(bound: BoundFunction) -> str:
 
 def _fingerprint(bound: BoundFunction) -> str:
     """Return a hash of every graph that operators may compute for a function."""
-    quantities = ["value", "slope", "curvature", "backward"]
-    if isinstance(bound, BoundActivation) and bound.from_value:
-        quantities.append("from_value")
     digests = [
         bound.route(quantity, dtype).digest()
         for dtype in (torch.float32, torch.float64)
-        for quantity in quantities
+        for quantity in ("value", "slope", "curvature", "backward")
     ]
     return hashlib.sha256(" ".join([__version__, *digests]).encode()).hexdigest()[:16]
 

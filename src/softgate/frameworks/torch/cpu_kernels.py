@@ -101,7 +101,7 @@ class BoundFunction:
 class BoundActivation(BoundFunction):
     """An activation with fixed parameters."""
 
-    __slots__ = ("forms", "from_value")
+    __slots__ = ("forms", "from_output")
     function: Activation
 
     def __init__(
@@ -109,15 +109,14 @@ class BoundActivation(BoundFunction):
     ) -> None:
         super().__init__(activation, key, parameters, arithmetic)
         self.forms = Decomposition(activation, parameters)
-        self.from_value = activation.entry.slope_follows(dict(parameters))
-        """Whether the slope is a function of the value."""
+        self.from_output = activation.entry.can_save_output(dict(parameters))
 
-    def saves_value(self, dtype: torch.dtype) -> bool:
-        """Return whether the value is saved for the gradient, which is computed from it.
+    def saves_output(self, dtype: torch.dtype) -> bool:
+        """Return whether autograd saves the value, whose backward has the bits of the input's.
 
-        A float8 value has too few digits for that.
+        Not for float8: values overflow to NaN.
         """
-        return self.from_value and dtype.itemsize > 1
+        return self.from_output and dtype.itemsize > 1
 
     def unary(self, quantity: str, x: torch.Tensor) -> torch.Tensor:
         """Return a quantity at each element of a CPU tensor."""
@@ -129,7 +128,7 @@ class BoundActivation(BoundFunction):
         return out
 
     def binary(self, quantity: str, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        """Return slope·grad for CPU tensors; `x` is the value if `quantity` is "from_value"."""
+        """Return a quantity of two operands, such as slope·grad, for CPU tensors."""
         runner = self.runners.get((quantity, x.dtype, None)) or self.runner(quantity, x.dtype)
         if not (x.is_contiguous() and grad.is_contiguous()) or x.is_neg() or grad.is_neg():
             x = dense(x)

@@ -22,7 +22,6 @@ import torch
 import torch.nn.functional as F
 from torch._C._functorch import TransformType, get_interpreter_stack
 
-from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative as differentiate
 from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format, dtype_of
 from softgate.lower.torch import Form, arithmetic, form, guarded
@@ -115,7 +114,6 @@ class Decomposition:
         self.native = native(activation, dict(parameters))
         self._graphs: list[Node] = []
         self._forms: dict[tuple[int, Format | None], Form | None] = {}
-        self._at_value: list[tuple[Node, Form]] = []
 
     def operator(self, ours: bool) -> Native | None:
         """Return torch's fused operator for the value, or None if a softgate form is used.
@@ -215,20 +213,6 @@ class Decomposition:
     def evaluate(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative in torch operators."""
         return self.form(order, x.dtype)(x, *(value for _, value in self.parameters))
-
-    def slope_at_value(self, y: torch.Tensor, order: int = 0) -> torch.Tensor:
-        """Return the slope as a function of the value, or its derivative by the value."""
-        names = tuple(name for name, _ in self.parameters)
-        while len(self._at_value) <= order:
-            if self._at_value:
-                root = differentiate(self._at_value[-1][0])
-            else:
-                f, entry = ExactArithmetic(), self.activation.entry
-                assert entry.slope_at_value is not None
-                symbols = {name: f.graph.parameter(name) for name in names}
-                root = entry.slope_at_value(f, f.graph.input("x"), **symbols)
-            self._at_value.append((root, form(root, names)))
-        return self._at_value[order][1](y, *(value for _, value in self.parameters))
 
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative (0: the value), itself differentiable by autograd."""

@@ -29,38 +29,24 @@ def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     return apply
 
 
-class BackwardFromInput(torch.autograd.Function):
-    """The value; the input is saved for the gradient."""
+class ActivationFunction(torch.autograd.Function):
+    """The value; the input is saved for the gradient, or the value if it gives the same bits.
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, computed: tuple[Tensor, BoundActivation]) -> Tensor:
-        """Return the value, which a kernel has computed."""
-        ctx.save_for_backward(x)
-        y, ctx.bound = computed
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        """Return slope(x)·grad."""
-        (x,) = ctx.saved_tensors
-        return times_slope(ctx.bound, x, grad), None
-
-
-class BackwardFromOutput(torch.autograd.Function):
-    """The value, which is saved for the gradient: the next operator often saves it too."""
+    The next operator often saves the value too.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, computed: tuple[Tensor, BoundActivation]) -> Tensor:
         """Return the value, which a kernel has computed."""
         y, ctx.bound = computed
-        ctx.save_for_backward(y)
+        ctx.save_for_backward(y if ctx.bound.from_output and y.dtype.itemsize > 1 else x)
         return y
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        """Return the slope, computed from the value, times grad."""
-        (y,) = ctx.saved_tensors
-        return times_slope(ctx.bound, y, grad, "from_value"), None
+        """Return slope·grad."""
+        (saved,) = ctx.saved_tensors
+        return times_slope(ctx.bound, saved, grad), None
 
 
 class GatedFunction(torch.autograd.Function):
@@ -111,7 +97,7 @@ class GatedSplitFunction(torch.autograd.Function):
         return torch.cat(both if gate_first else both[::-1], dim), None, None, None
 
 
-from_input, from_value = straight(BackwardFromInput), straight(BackwardFromOutput)
+from_one = straight(ActivationFunction)
 from_pair, from_halves = straight(GatedFunction), straight(GatedSplitFunction)
 
 
@@ -123,25 +109,20 @@ def untraced(*tensors: Tensor) -> bool:
     return not torch.is_grad_enabled() and all_plain(*tensors)
 
 
-def times_slope(
-    bound: BoundActivation, saved: Tensor, grad: Tensor, quantity: str = "backward"
-) -> Tensor:
-    """Return slope·grad; through the operators if it is differentiated again.
-
-    `saved` is the input, or the value where `quantity` is "from_value".
-    """
+def times_slope(bound: BoundActivation, saved: Tensor, grad: Tensor) -> Tensor:
+    """Return slope·grad; through the operators if it is differentiated again."""
     differentiable = torch.is_grad_enabled()
     if not differentiable and forward_ad._current_level < 0:
-        product = small_tensors.operators().binary(saved, grad, bound.tables[quantity].address)
+        product = small_tensors.operators().binary(saved, grad, bound.tables["backward"].address)
         if product is not None:
             return product
     if saved.dtype is not grad.dtype:  # a hook may have changed the dtype of saved tensors
         saved = saved.to(grad.dtype)
     if not differentiable and both_plain(saved, grad):
-        return bound.binary(quantity, saved, grad)
-    apply = (operators.Backward if quantity == "backward" else operators.BackwardFromOutput).apply
+        return bound.binary("backward", saved, grad)
+    apply = operators.Backward.apply
     if _is_batched(grad):  # is_grads_batched
-        apply = getattr(operators.operators, quantity)
+        apply = operators.operators.backward
     result: Tensor = apply(saved, grad, *bound.arguments)
     return result
 

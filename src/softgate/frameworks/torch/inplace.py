@@ -1,8 +1,8 @@
 """Overwriting a tensor with the values of an activation.
 
-While autograd records, the gradient is computed from the value if possible; otherwise a copy of the
-input is saved, as torch's operators do. In-place writes that torch forbids raise before anything is
-written: the kernels bypass its checks.
+While autograd records, a copy of the input is saved, because the gradient is computed from it. Only
+piecewise-linear functions whose value gives the same gradient need none. In-place writes that torch
+forbids raise before anything is written: the kernels bypass its checks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from . import check_dtype, evaluate
-from .compiled import follows
 from .cpu_kernels import BoundActivation, dense, run
 from .dispatch import is_integer, plain
-from .eager import BackwardFromOutput, straight, times_slope
+from .eager import ActivationFunction, straight, times_slope
 from .operators import bind
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _autograd = torch._C._autograd
 class InPlace(torch.autograd.Function):
     """The value in the memory of the input, where it is saved for the gradient."""
 
-    backward = BackwardFromOutput.backward
+    backward = ActivationFunction.backward
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
@@ -72,10 +71,10 @@ def overwrite(
 ) -> Tensor:
     """Overwrite a tensor with the value at each of its elements, and return it.
 
-    While autograd records, raise unless the slope is a function of the value. `name` is the name of
-    the function called, for error messages; by default the activation's.
+    `name` is the name of the function called, for error messages; by default the activation's.
     """
     name = name or activation.name
+    result: Tensor
     if is_integer(x):
         result = evaluate(activation, "value", x, parameters=parameters)
         if result.dtype != x.dtype:
@@ -84,41 +83,24 @@ def overwrite(
                 f"write y = {name}(x)"
             )
         return x.copy_(result)
-    compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
-    if recorded and not follows(activation, parameters, x.dtype, compiling):
-        raise RuntimeError(
-            f"{name}_ would overwrite what its own gradient needs: "
-            f"write x = {name}(x), or use torch.no_grad()"
-        )
-    if compiling or not plain(x):
-        return x.copy_(evaluate(activation, "value", x, parameters=parameters))
+    if is_dynamo_compiling() or not plain(x):
+        source = x.clone() if recorded else x
+        return x.copy_(evaluate(activation, "value", source, parameters=parameters))
     bound: BoundActivation = bind(activation, None, parameters)
     check_dtype(bound, x)
     _check_writable(name, x)
-    if recorded:
-        overwritten: Tensor = _in_place(x, bound)
-        return overwritten
-    bound.in_place(x)
-    torch.autograd.graph.increment_version(x)
-    return x
-
-
-def overwrite_with_copy(
-    activation: Activation, x: Tensor, parameters: Mapping[str, float], name: str
-) -> Tensor:
-    """Overwrite a tensor as `overwrite` does; copy the input if the gradient needs it."""
-    compiling = is_dynamo_compiling()
-    recorded = x.requires_grad and torch.is_grad_enabled()
-    if not recorded or follows(activation, parameters, x.dtype, compiling):
-        return overwrite(activation, x, parameters, name)
-    # Through a view, the Function would drop the gradient of elements outside of it.
-    if compiling or not plain(x) or x._is_view():
-        return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
-    bound: BoundActivation = bind(activation, None, parameters)
-    check_dtype(bound, x)
-    _check_writable(name, x)
-    result: Tensor = _in_place_with_copy(x, x.clone(), bound)
+    if not recorded:
+        bound.in_place(x)
+        torch.autograd.graph.increment_version(x)
+        return x
+    if bound.saves_output(x.dtype):
+        result = _in_place(x, bound)
+    elif x._is_view():
+        # Through a view, the Function would drop the gradient of elements outside of it.
+        result = x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
+    else:
+        result = _in_place_with_copy(x, x.clone(), bound)
     return result
 
 

@@ -74,9 +74,9 @@ class PlainHiddenLayer:
         bound.in_place(h)
 
     def keeps_one(self) -> bool:
-        """Return whether the slope is a function of the value, which the product saves anyway."""
+        """Return whether the gradient needs only the value, which the product saves anyway."""
         bound: BoundActivation = bind(self.activation, None, {})
-        return bound.from_value
+        return bound.from_output
 
 
 class GatedFunctionHiddenLayer:

@@ -1,10 +1,10 @@
 """The kernels as torch operators, for compilers, functorch, dispatch modes and fake tensors.
 
-They refer to a function by a string key, so that five operators suffice:
-`softgate::evaluate`, `backward` (slope(x)·grad) and `from_value` (the same from the value) for
-activations, `gated` and `gated_backward` for gated functions. They have derivatives of every order
-and forward mode. Plain tensors in eager mode do not need them: `eager` calls the kernels directly,
-because an operator written in Python takes several times as long as a small tensor's kernel.
+They refer to a function by a string key, so that four operators suffice: `softgate::evaluate` and
+`backward` (slope(x)·grad) for activations, `gated` and `gated_backward` for gated functions. They
+have derivatives of every order and forward mode. Plain tensors in eager mode do not need them:
+`eager` calls the kernels directly, because an operator written in Python takes several times as
+long as a small tensor's kernel.
 
 Their sharding rules for `torch.distributed.tensor.DTensor` are registered when the first DTensor
 arrives, because that module takes long to import. Each operator is elementwise on operands of one
@@ -94,7 +94,6 @@ operators: Any = torch.ops.softgate
 OPERATORS = {
     "evaluate": (1, None),
     "backward": (2, "backward"),
-    "from_value": (2, "from_value"),
     "gated": (2, "value"),
     "gated_backward": (3, "backward"),
 }
@@ -114,11 +113,11 @@ class Evaluate(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Save the input, or the value if it suffices, since the input may be overwritten."""
+        """Save the input, or the value if it gives the same gradient."""
         x, *ctx.rest = inputs
         key, quantity, p, a = ctx.rest
-        ctx.from_value = quantity == "value" and bound_of(key, p, a).saves_value(x.dtype)
-        saved = output if ctx.from_value else x
+        from_output = quantity == "value" and bound_of(key, p, a).saves_output(x.dtype)
+        saved = output if from_output else x
         ctx.save_for_backward(saved)
         ctx.save_for_forward(saved)
 
@@ -132,8 +131,6 @@ class Evaluate(torch.autograd.Function):
         """Return the next derivative times the tangent."""
         (saved,) = ctx.saved_tensors
         key, quantity, p, a = ctx.rest
-        if ctx.from_value:
-            return BackwardFromOutput.apply(saved, tangent, key, p, a)
         if quantity == "value":
             return Backward.apply(saved, tangent, key, p, a)
         if quantity == "slope":
@@ -166,55 +163,41 @@ def _batched(size: int, in_dims: Any, *tensors: Tensor) -> list[Tensor]:
     ]
 
 
-def _times_slope(name: str, bend: Callable[..., Tensor]) -> Any:
-    """Return slope·grad in one pass as a Function, differentiable in both operands.
+class Backward(torch.autograd.Function):
+    """slope(x)·grad in one pass, differentiable in both operands."""
 
-    The slope is a function of the first operand, `x`, and `bend(x, key, p, a)` its derivative.
-    """
+    @staticmethod
+    def forward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Tensor:
+        """Return the product from the kernel or, of fake tensors, its shape."""
+        with torch._C._AutoDispatchBelowAutograd():
+            return operators.backward(x, grad, key, p, a)
 
-    class TimesSlope(torch.autograd.Function):
-        @staticmethod
-        def forward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Tensor:
-            """Return the product from the kernel or, of fake tensors, its shape."""
-            with torch._C._AutoDispatchBelowAutograd():
-                return getattr(operators, name)(x, grad, key, p, a)
+    setup_context = _saving(2)
 
-        setup_context = _saving(2)
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        """Return outer·grad·curvature(x) and outer·slope(x)."""
+        x, grad = ctx.saved_tensors
+        key, p, a = ctx.rest
+        change = outer * grad * Evaluate.apply(x, key, "curvature", p, a)
+        return change, Backward.apply(x, outer, key, p, a), None, None, None
 
-        @staticmethod
-        def backward(ctx: Any, outer: Tensor) -> Any:
-            """Return outer·grad·bend(x) and outer·slope(x)."""
-            x, grad = ctx.saved_tensors
-            change = bend(x, *ctx.rest)
-            return outer * grad * change, TimesSlope.apply(x, outer, *ctx.rest), None, None, None
+    @staticmethod
+    def jvp(ctx: Any, along_x: Any, along_grad: Any, *_: Any) -> Tensor:
+        """Return the change of slope·grad along both tangents."""
+        x, grad = ctx.saved_tensors
+        key, p, a = ctx.rest
+        change = torch.zeros_like(x)
+        if along_x is not None:
+            change = along_x * grad * Evaluate.apply(x, key, "curvature", p, a)
+        if along_grad is not None:
+            change = change + Backward.apply(x, along_grad, key, p, a)
+        return change
 
-        @staticmethod
-        def jvp(ctx: Any, along_x: Any, along_grad: Any, *_: Any) -> Tensor:
-            """Return the change of slope·grad along both tangents."""
-            x, grad = ctx.saved_tensors
-            change = torch.zeros_like(x)
-            if along_x is not None:
-                change = along_x * grad * bend(x, *ctx.rest)
-            if along_grad is not None:
-                change = change + TimesSlope.apply(x, along_grad, *ctx.rest)
-            return change
-
-        @staticmethod
-        def vmap(
-            info: Any, in_dims: Any, x: Tensor, grad: Tensor, *rest: Any
-        ) -> tuple[Tensor, int]:
-            """Return the product for batches, both brought to the front."""
-            return TimesSlope.apply(*_batched(info.batch_size, in_dims, x, grad), *rest), 0
-
-    return TimesSlope
-
-
-Backward = _times_slope("backward", lambda x, key, p, a: Evaluate.apply(x, key, "curvature", p, a))
-BackwardFromOutput = _times_slope(
-    "from_value", lambda y, *rest: bound_of(*rest).forms.slope_at_value(y, 1)
-)
-"""slope·grad from the value, for inputs that were overwritten; derivatives by the value are
-polynomials."""
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, grad: Tensor, *rest: Any) -> tuple[Tensor, int]:
+        """Return the product for batches, both brought to the front."""
+        return Backward.apply(*_batched(info.batch_size, in_dims, x, grad), *rest), 0
 
 
 class Product(torch.autograd.Function):
@@ -368,10 +351,6 @@ def _backward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
     return bound_of(key, p, a).binary("backward", x, grad)
 
 
-def _from_value(y: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
-    return bound_of(key, p, a).binary("from_value", y, grad)
-
-
 def _gated(gate: Tensor, other: Tensor, key: str, p: list[float], a: str) -> Any:
     return bound_of(key, p, a).value(gate, *matched(gate, other))
 
@@ -404,7 +383,6 @@ def _register(
 REGISTRATIONS: tuple[tuple[str, str, Callable[..., Any], Any, int], ...] = (
     ("evaluate", "Tensor x, str function, str quantity", _evaluate, Evaluate, 1),
     ("backward", "Tensor x, Tensor grad, str function", _backward, Backward, 1),
-    ("from_value", "Tensor y, Tensor grad, str function", _from_value, BackwardFromOutput, 1),
     ("gated", "Tensor gate, Tensor other, str function", _gated, Product, 1),
     (
         "gated_backward",

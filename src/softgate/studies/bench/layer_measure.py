@@ -250,7 +250,7 @@ def _activation_flops(layer: TimedLayer, shape: LayerShape) -> int | None:
         return None
     passes = ["value"]
     if layer.phase == "step":
-        passes += ["from_value"] if layer.block.hidden.keeps_one() else ["value", "backward"]
+        passes += ["backward"] if layer.block.hidden.keeps_one() else ["value", "backward"]
     total = Operations(0, 0)
     for quantity in passes:
         operations = kernel_operations(

@@ -31,7 +31,7 @@ from softgate.formula.formats import (
     dtype_of,
 )
 from softgate.formula.graph import walk
-from softgate.runtime import arrays, kernels
+from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import activations, gated
@@ -49,7 +49,7 @@ def operands(function: Function, quantity: str, dtype: str) -> tuple[Floats, ...
     fmt = _format(dtype)
     entry = function.entry.act if isinstance(function, Gated) else function.entry
     x = inputs(fmt, entry.intervals)
-    grad = (factors(fmt, x.size, stream=1),) if quantity in ("backward", "from_value") else ()
+    grad = (factors(fmt, x.size, stream=1),) if quantity == "backward" else ()
     if not isinstance(function, Gated):
         return (x, *grad)
     other = factors(fmt, x.size, stream=2)
@@ -165,8 +165,6 @@ VERSION = 1
 """The version of the inputs and of the file."""
 
 QUANTITIES = ("value", "slope", "curvature", "backward")
-FROM_VALUE = "from_value"
-"""The backward computed from the output instead of the input, for PyTorch's autograd."""
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 FLOAT8 = (("float8_e4m3fn", "value"), ("float8_e4m3fn", "slope"), ("float8_e5m2", "value"))
 """Tables of 256 entries, for functions of one operand. Those of the other formats and of `backward`
@@ -229,8 +227,6 @@ def cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
         for dtype in DTYPES:
             for quantity in QUANTITIES:
                 yield DigestCase(name, quantity, dtype)
-            if has_from_value(function):
-                yield DigestCase(name, FROM_VALUE, dtype)
         yield DigestCase(name, "value", "float32", arithmetic="float64")
         if isinstance(function, Activation):
             for dtype, quantity in FLOAT8:
@@ -245,11 +241,6 @@ def cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
                     yield DigestCase(name, "value", dtype, chosen)
 
 
-def has_from_value(function: Function) -> bool:
-    """Return whether a function with its default parameters has a backward from its output."""
-    return isinstance(function, Activation) and function.entry.slope_follows(function.parameters)
-
-
 def compute(case: DigestCase, function: Function) -> str:
     """Return the digest of the results of `function` on this machine."""
     return digest(*call(case, function, operands(function, case.quantity, case.dtype)))
@@ -257,11 +248,6 @@ def compute(case: DigestCase, function: Function) -> str:
 
 def call(case: DigestCase, function: Function, arguments: Iterable[Any]) -> tuple[Any, ...]:
     """Return the results of a case for these operands, which may be tensors of a framework."""
-    if case.quantity == FROM_VALUE:
-        assert isinstance(function, Activation)
-        x, grad = arguments
-        route = function.route(FROM_VALUE, x.dtype)
-        return arrays.apply(function, route, {"x": function(x), "grad": grad}, None)
     method = function if case.quantity == "value" else getattr(function, case.quantity)
     keywords: dict[str, Any] = dict(case.parameters)
     if case.arithmetic is not None:
