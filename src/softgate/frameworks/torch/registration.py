@@ -21,11 +21,11 @@ failures: list[str] = []
 """Why operators for compilers and functorch are not registered; empty if they are."""
 
 
-def define(schema: str, tags: Sequence[torch.Tag] = ()) -> str:
+def define(schema: str, tags: Sequence[torch.Tag] = (), *, alias_analysis: str = "") -> str:
     """Define an operator and return its name."""
     name = schema.partition("(")[0]
     if not hasattr(torch.ops.softgate, name):
-        LIBRARY.define(schema, tags=tags)
+        LIBRARY.define(schema, alias_analysis, tags=tags)
     return name
 
 

@@ -289,6 +289,16 @@ def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
 
 def named_arguments(model: nn.Module) -> list[inspect.Parameter]:
     """Return the parameters of a model's forward, without *args and **kwargs."""
+    if isinstance(model, torch.jit.ScriptModule):
+        forward: Any = model.forward
+        return [
+            inspect.Parameter(
+                argument.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=argument.default_value if argument.has_default_value() else inspect._empty,
+            )
+            for argument in forward.schema.arguments[1:]
+        ]
     parameters = inspect.signature(model.forward).parameters.values()
     return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 

@@ -16,7 +16,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
-from .loading import Loss, load_inputs, target_loss, tensors
+from .loading import Loss, load_inputs, named_arguments, target_loss, tensors
 from .observer import ActivationCall
 from .recognition import RecognisedFunction
 from .record import Diagnosis, ReplacedSite, WhatIf
@@ -242,10 +242,11 @@ def target_of(model: nn.Module, batch: Any) -> Tensor | None:
     """
     if not isinstance(batch, tuple | list) or len(batch) < 2 or not isinstance(batch[-1], Tensor):
         return None
-    parameters = inspect.signature(model.forward).parameters.values()
-    if any(p.kind is Parameter.VAR_POSITIONAL for p in parameters):
-        return None
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p for p in named_arguments(model) if p.kind is not p.KEYWORD_ONLY]
+    if not isinstance(model, torch.jit.ScriptModule):
+        parameters = inspect.signature(model.forward).parameters.values()
+        if any(p.kind is Parameter.VAR_POSITIONAL for p in parameters):
+            return None
     target: Tensor | None = batch[-1] if len(positional) == len(batch) - 1 else None
     return target
 

@@ -7,7 +7,7 @@ calls are observed and replaced as modules are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from inspect import Parameter
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..diagnose.loading import model_errors, named_arguments
 from ..model_arrays import Array, Arrays, bind
 from ..scan import scanned_part
 from ..scan.torch_model import Recorder, TorchGraph, record_run
+from ..scan.torch_programs import call_arguments, module_of
 from .runners import Run, distinct, scaled
 
 
@@ -52,19 +53,13 @@ class TorchRunner:
     kind = "torch"
 
     def __init__(self, model: Any, name: str, arrays: Arrays) -> None:
+        model = module_of(model)
         if not isinstance(model, nn.Module):
             raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
         self.name, self._model = name, model
-        self.inputs, (*others, last) = _arguments(model, name, arrays)
-        graph = None
-        for self._args, self._kwargs in others:
-            with suppress(Exception):  # an exported program takes its arguments as it was exported
-                graph = TorchGraph(model, self._args, self._kwargs)
-                break
-        if graph is None:
-            self._args, self._kwargs = last
-            with model_errors(name, "its inputs"):
-                graph = TorchGraph(model, self._args, self._kwargs)
+        self.inputs, self._args, self._kwargs = _arguments(model, name, arrays)
+        with model_errors(name, "its inputs"):
+            graph = TorchGraph(model, self._args, self._kwargs)
         self._executed = graph.executed
         parts = [p for p in graph.parts() if p.is_activation]
         self._values: list[tuple[Any, Any]] = [(p.subgraph.input, p.subgraph.output) for p in parts]
@@ -101,37 +96,25 @@ class TorchRunner:
         """Do nothing: the model is the caller's."""
 
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-
-
-def _arguments(model: nn.Module, name: str, arrays: Arrays) -> tuple[Arrays, list[Arguments]]:
-    """Return the arrays that a model takes, and its arguments: forms to be tried in their order.
+def _arguments(
+    model: nn.Module, name: str, arrays: Arrays
+) -> tuple[Arrays, tuple[Any, ...], dict[str, Any]]:
+    """Return the arrays that a model takes, and the arguments with which it is called.
 
     Floats are converted to the dtype of its first parameter.
     """
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
     dtype = next(floats, None)
-    names, needed = _names(model)
+    parameters = named_arguments(model)
+    names = [p.name for p in parameters]
     if not names:  # forward(*args)
-        return arrays, [(tuple(_tensor(array, dtype) for array in arrays.values()), {})]
+        return arrays, tuple(_tensor(array, dtype) for array in arrays.values()), {}
+    needed = [p.name for p in parameters if p.default is p.empty]
     bound = bind(arrays, names, name, needed=needed, spare=True)
     tensors = {key: _tensor(array, dtype) for key, array in bound.items()}
-    positional = tuple(tensors[key] for key in names if key in tensors), dict[str, Any]()
-    if [*tensors] == names[:1]:
-        return bound, [positional]  # by position: the name may be positional-only
-    if isinstance(model, torch.fx.GraphModule):
-        return bound, [positional, ((), tensors)]
-    return bound, [((), tensors)]
-
-
-def _names(model: nn.Module) -> tuple[list[str], list[str]]:
-    """Return the names of a model's arguments, and of those without a default."""
-    if isinstance(model, torch.jit.ScriptModule):
-        forward: Any = model.forward
-        arguments = forward.schema.arguments[1:]
-        return [a.name for a in arguments], [a.name for a in arguments if not a.has_default_value()]
-    named = named_arguments(model)
-    return [p.name for p in named], [p.name for p in named if p.default is p.empty]
+    if [*tensors] == names[:1] and parameters[0].kind is not Parameter.KEYWORD_ONLY:
+        return bound, tuple(tensors.values()), {}  # its name may be that of *args or positional
+    return bound, *call_arguments(model, names, tensors)
 
 
 def _tensor(array: Array, dtype: torch.dtype | None) -> Tensor:

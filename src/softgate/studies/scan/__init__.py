@@ -169,7 +169,7 @@ def load_torch(text: str, *, trust: bool, allow_missing: bool) -> Any:
         from ..diagnose.loading import load_model
 
         return load_model(text, trust=trust, allow_missing=allow_missing)
-    from .torch_model import load_program
+    from .torch_programs import load_program
 
     return load_program(path)
 

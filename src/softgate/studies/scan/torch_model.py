@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,23 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from softgate.formula.formats import FORMATS, Format
-from softgate.runtime.resolve import first_line
 
-from ..diagnose.loading import load_batches, model_errors
+from ..diagnose.loading import load_batches, model_errors, named_arguments
 from . import CLAIMS, collect, graph_notes, with_claim
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
+from .torch_programs import (
+    EXAMPLE,
+    SIDE,
+    TOKENS,
+    at_module,
+    call_arguments,
+    is_exported,
+    located,
+    module_of,
+    program_inputs,
+)
 
 UNTAGGED = frozenset(
     {"_prelu_kernel", "_to_copy", "alias", "clone", "detach", "gelu_", "hardswish", "hardswish_"}
@@ -38,8 +47,8 @@ REARRANGING = frozenset({"_unsafe_view", "cat", "gather", "index", "index_select
 DIVISOR = {"div": 1, "log": 0, "pow": 0, "reciprocal": 0, "rsqrt": 0, "sqrt": 0}
 """The argument by which an operator divides, or of which it computes a root or a logarithm."""
 MOST_OPERATORS = 200_000
-TOKENS, SIDE = 8, 64
-"""The tokens of an example text, and the length of the sides of an example image."""
+MOST_ROWS = 2**31
+"""More rows than a file of inputs has."""
 
 
 class TensorReference:
@@ -99,6 +108,7 @@ class Recorder(TorchDispatchMode):
         self._numbers = WeakTensorKeyDictionary()
         """Numbers of values by their tensors, not by ids, which later tensors may reuse."""
         self._alive: list[Tensor] = []
+        self._at_module = at_module()
         for tensor in tree_flatten(inputs)[0]:
             if isinstance(tensor, Tensor):
                 self._alive.append(tensor)
@@ -107,6 +117,13 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call an operator and record it; a gated linear unit is recorded as its parts."""
         kwargs = kwargs or {}
+        if func is self._at_module:
+            if args[0] is None:
+                self.paths.pop()
+            else:
+                parent = "" if args[0].startswith("/") else self.paths[-1]
+                self.paths.append(".".join(filter(None, (parent, args[0].removeprefix("/")))))
+            return None
         if func is torch.ops.aten.glu.default:
             with self:
                 value, gate = args[0].chunk(2, *(args[1:] or (-1,)))
@@ -205,15 +222,16 @@ def record_run(
     model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], recorder: Recorder
 ) -> Any:
     """Run a model once in evaluation mode under a recorder; return its output."""
-    training = {module: module.training for module in model.modules()}
+    modules = (m for m in model.modules() if hasattr(m, "training"))  # a frozen program has none
+    training = {module: module.training for module in modules}
     fast_path = torch.backends.mha.get_fastpath_enabled()
     for module in training:  # an exported program has no `eval`
         module.training = False
     # The fast path of nn.TransformerEncoderLayer is one operator with the activation inside.
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with _paths(model, recorder), torch.no_grad(), recorder:
-            return model(*args, **kwargs)
+        with located(model) as called, _paths(model, recorder), torch.no_grad(), recorder:
+            return called(*args, **kwargs)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
         for module, mode in training.items():
@@ -314,11 +332,12 @@ class TorchGraph:
 
 def scan_torch(model: Any, name: str, data: Any = None) -> Scan:
     """Return the activations that a model computes in one run; `name` is for messages."""
+    model = module_of(model)
     if not isinstance(model, nn.Module):
         raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
     batch, unit, count = _batch(model, name, data)
     with model_errors(name, "a small input" if data is None else "its data"):
-        args, kwargs = _arguments(batch)
+        args, kwargs = _arguments(batch, model)
         graph = TorchGraph(model, args, kwargs)
     identified, others = collect(graph, count)
     notes = graph_notes(graph)
@@ -330,9 +349,10 @@ def scan_torch(model: Any, name: str, data: Any = None) -> Scan:
     return Scan(name, "torch", unit, claim, identified, others, (*mismatches, *notes))
 
 
-def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(batch: Any, model: nn.Module) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(batch, Mapping):
-        return (), dict(batch)
+        names = [parameter.name for parameter in named_arguments(model)]
+        return call_arguments(model, names, batch)
     return (tuple(batch), {}) if isinstance(batch, tuple | list) else ((batch,), {})
 
 
@@ -343,13 +363,15 @@ def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
     elif isinstance(data, Tensor | Mapping | tuple | list):
         batch = data
     else:
-        batches, _ = load_batches(data, model, name, 1)
+        # Programs may take only as many rows as they were exported with.
+        program = isinstance(model, torch.jit.ScriptModule) or is_exported(model)
+        batches, _ = load_batches(data, model, name, MOST_ROWS if program else 1)
         batch = batches[0]
     from ..diagnose.run import target_of
 
     if target_of(model, batch) is not None:
         batch = batch[:-1]  # a batch (x, y) of a data loader
-    args, kwargs = _arguments(batch)
+    args, kwargs = _arguments(batch, model)
     tokens = next((v for k, v in kwargs.items() if k.endswith("input_ids")), None)
     if isinstance(tokens, Tensor):
         return batch, "token", tokens.numel()
@@ -359,6 +381,12 @@ def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
 
 def example_inputs(model: nn.Module, name: str) -> Any:
     """Return a small input, from the configuration of a model or from its first layer."""
+    if EXAMPLE in vars(model):
+        args, kwargs = vars(model)[EXAMPLE]
+        names = [parameter.name for parameter in named_arguments(model)]
+        return {**dict(zip(names, args, strict=False)), **kwargs} if kwargs else args
+    if isinstance(model, torch.jit.ScriptModule):
+        return program_inputs(model, name)
     configuration = getattr(model, "config", None)
     main_input = getattr(model, "main_input_name", None)
     arguments = set(inspect.signature(model.forward).parameters)
@@ -390,15 +418,3 @@ def example_inputs(model: nn.Module, name: str) -> Any:
     if not any(True for _ in model.parameters()):
         return torch.linspace(-1, 1, TOKENS).unsqueeze(0)
     raise ValueError(f"{name}: an input cannot be derived from its layers; pass data= (--data)")
-
-
-def load_program(file: Path) -> nn.Module:
-    """Return an exported program (.pt2) or a scripted one; code in it runs."""
-    try:
-        if file.suffix == ".pt2":
-            return torch.export.load(str(file)).module()
-        program: nn.Module = torch.jit.load(str(file), map_location="cpu")
-        return program
-    except Exception as error:  # torch may raise anything on a damaged file
-        reason = f"{type(error).__name__}: {first_line(error)}"
-        raise ValueError(f"{file} cannot be loaded: {reason}") from None

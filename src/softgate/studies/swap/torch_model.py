@@ -34,6 +34,7 @@ from ..diagnose.recognition import recognise, recognise_module
 from ..identify import UNKNOWN
 from ..scan.record import Scan, ScannedActivation
 from ..scan.torch_model import scan_torch
+from ..scan.torch_programs import is_exported, module_of
 from .huggingface_config import update_configurations
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import Replacements, computed, select
@@ -219,18 +220,24 @@ def _key(scanned: ScannedActivation) -> Key:
 
 def _is_unknown_module(model: nn.Module, scanned: ScannedActivation) -> bool:
     """Return whether a module computes an elementwise function that is not in the catalogue."""
-    recognised = recognise_module(model.get_submodule(scanned.path))
+    recognised = recognise_module(dict(model.named_modules())[scanned.path])
     return recognised is not None and not recognised.name
 
 
 def _plain_model(model: Any) -> nn.Module:
     """Return the model inside a wrapper for several processes; raise if there is none."""
+    model = module_of(model)
     if not isinstance(model, nn.Module):
         raise TypeError(f"the model is {a_type(model)}: expected a torch.nn.Module")
     while isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
         model = model.module
     if hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None:
         raise ValueError("the model is compiled: swap its activations first, then compile it")
+    if is_exported(model):
+        raise ValueError(
+            "the model is an exported program, whose operators are fixed: swap activations first, "
+            "then export it"
+        )
     plain: nn.Module = model
     return plain
 
@@ -265,7 +272,7 @@ def _fused(model: nn.Module, paths: Collection[str]) -> Iterator[ScannedActivati
 
 def _is_ours(model: nn.Module, scanned: ScannedActivation) -> bool:
     """Return whether an activation is softgate's, or an operator of torch that softgate calls."""
-    kind = type(model.get_submodule(scanned.path))
+    kind = type(dict(model.named_modules())[scanned.path])
     if OURS in scanned.operators or kind in _subclasses().values():
         return True
     return scanned.operators in TORCH_OPERATORS and kind not in _subclasses()
@@ -290,6 +297,8 @@ def _replace(
     new_modules: dict[nn.Module, nn.Module] = {}
     for target in targets:
         module = modules[target.path]
+        if isinstance(module, torch.jit.ScriptModule):
+            continue
         if module not in new_modules and target.path:
             new = _new_module(module, target, same)
             if new is not None:
@@ -448,7 +457,7 @@ def _without_fast_path(model: nn.Module, paths: Sequence[str], changes: Changes)
 
 def _unswapped(model: nn.Module, scanned: ScannedActivation) -> UnswappedActivation:
     """Return the record of an activation that was not replaced."""
-    module = model.get_submodule(scanned.path)
+    module = dict(model.named_modules())[scanned.path]
     problem = module_problem(module)
     if problem is not None:
         reason = problem.why
