@@ -56,7 +56,7 @@ def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float
     events: list[Event] = []
     with Executor(Waiting(), store, on=on, jobs=2) as executor:
         outcomes = executor.run(trials, events.append)
-    mores = [outcome.measured.more or {} for outcome in outcomes]
+    mores = [outcome.measured.extra_metrics or {} for outcome in outcomes]
     return sorted((more["began"], more["ended"]) for more in mores)
 
 

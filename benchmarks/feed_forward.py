@@ -116,7 +116,7 @@ class Row:
     threads: int
     unit: str
     limit: float | None = None
-    others_share: float | None = None
+    background_load: float | None = None
 
     @property
     def measured(self) -> float:
@@ -312,8 +312,8 @@ def report(rows: Sequence[Row], console: Console) -> None:
             cells.append(shown(row.values[name], row.unit) + share if name in row.values else "")
         limit = "" if row.limit is None else f"≤ {row.limit:g} {'✓' if row.holds else '✗'}"
         what = row.what
-        if row.others_share is not None and row.others_share > 0.1:
-            what += f" (others took {row.others_share:.0%})"
+        if row.background_load is not None and row.background_load > 0.1:
+            what += f" (others took {row.background_load:.0%})"
         table.add_row(row.kind, what, str(row.tokens), str(row.threads), *cells, limit)
     console.print(table)
     console.print(

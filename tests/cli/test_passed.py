@@ -84,7 +84,9 @@ def test_bench_times_what_was_passed(code: str, run_here: Callable[..., Any]) ->
     mine = timed[text, "numpy"]
     assert mine["least_ns"] > 0
     assert mine["same_as"] == "silu"
-    assert mine["x_ours"] == pytest.approx(mine["least_ns"] / timed["silu", "softgate"]["least_ns"])
+    assert mine["ratio_to_softgate"] == pytest.approx(
+        mine["least_ns"] / timed["silu", "softgate"]["least_ns"]
+    )
     assert any("backward" in line and "numpy code" in line for line in record["not_run"])
     assert record["settings"]["functions"] == [text, "silu"]
 
@@ -108,7 +110,7 @@ def test_bench_of_a_framework_times_the_framework() -> None:
     assert any("autograd" in note for note in backward.notes)
     assert value.same_as == "gelu"
     assert ("gelu", "torch", "value") not in timed
-    assert timed["gelu", "softgate", "value"].x_ours == 1
+    assert timed["gelu", "softgate", "value"].ratio_to_softgate == 1
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_bench_of_code_that_no_function_equals(code: str) -> None:
     notes = timed[names[1], "numpy", "value"].notes
     assert any(note.startswith("not elementwise: f(") for note in notes)
     assert {function for function, _, _ in timed} == {*names, "relu", "copy"}
-    assert timed[names[0], "numpy", "value"].x_ours is None
+    assert timed[names[0], "numpy", "value"].ratio_to_softgate is None
 
 
 def test_bench_takes_modules_and_refuses_what_no_process_can_import() -> None:

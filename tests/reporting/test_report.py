@@ -239,7 +239,7 @@ def test_answer_ignores_differences_within_the_noise() -> None:
         speed=report_records.speed(near),
         properties=sg.properties("gelu", "silu", "relu", "mish"),
         curves=curves([sg.gelu, sg.silu, sg.relu, sg.mish]),
-        layer=report_records.layer({"relu": 0.01, "gelu": 0.3}, doubt=0.5),
+        layer=report_records.layer({"relu": 0.01, "gelu": 0.3}, relative_uncertainty=0.5),
     )
     which, context, _, tanh, _ = answers(results)
     assert "<strong>silu, gelu or mish</strong>" in which

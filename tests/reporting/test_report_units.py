@@ -205,7 +205,7 @@ def never(run: Any) -> Any:
         (("--model", "units_models:broken", "--data", "data.npz"), "no weights here"),
         (("--model", "units_models:make", "--data", "no.npz"), "there is no file"),
         (("--model", "units_models:odd", "--data", "data.npz"), "failed on data.npz"),
-        (("--model", "units_models:make", "--data", "data.npz", "--records", "."), "omit"),
+        (("--model", "units_models:make", "--data", "data.npz", "--records", "data.npz"), "omit"),
     ],
 )
 def test_wrong_models_are_reported_before_any_study(
@@ -232,7 +232,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
     (site,) = watched["seen"]["sites"]
     assert (site["function"], site["inputs"], site["unit"]["dead"]) == ("gelu", 300, [0, 1, 2, 3])
     assert watched["seen"]["loss"] == "the loss"
-    assert [item["replacement"] for item in record["exchanged"]] == ["relu"]
+    assert [item["replacement"] for item in record["replacements"]] == ["relu"]
     assert "Sequential with relu, without further training" in text
     assert "4 dead" in text
     assert [a["function"] for a in record["scan"]["activations"]] == ["gelu"]
@@ -251,7 +251,7 @@ def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
     assert study.scan is not None
     assert [(a.path, a.function, a.elements) for a in study.scan.activations] == [("1", "silu", 8)]
     assert study.watched[0].seen.sites[0].inputs == 100
-    assert [item.replacement for item in study.exchanged] == ["relu", "gelu"]
+    assert [item.replacement for item in study.replacements] == ["relu", "gelu"]
     assert not made.missing
     for wrong in ({"model": 3, "data": []}, {"model": model, "data": 3}):
         with pytest.raises(TypeError, match="expected a"):
@@ -264,7 +264,7 @@ def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
 def test_model_without_activations(place: Path) -> None:
     loaded_model = load_user_model("units_models:plain", "data.npz")
     study = units(loaded_model)
-    assert study.exchanged == ()
+    assert study.replacements == ()
     made = build_section("units", Results({"units": study}))
     assert "no activation was observed" in made.body_html
 
@@ -302,11 +302,11 @@ def test_digits_are_learnt_and_torch_state_is_restored(monkeypatch: pytest.Monke
     relu, gelu = (watched.seen for watched in study.watched)
     assert [finding.kind for finding in gelu.findings] == []
     assert "dead" in [finding.kind for finding in relu.findings]
-    assert [(item.model, item.replacement) for item in study.exchanged] == [
+    assert [(item.model, item.replacement) for item in study.replacements] == [
         ("network trained with relu", "gelu"), ("network trained with gelu", "relu"),
     ]  # fmt: skip
     assert all(
-        effect.outputs_moved > 0 and effect.loss_before is not None for effect in study.exchanged
+        effect.outputs_moved > 0 and effect.loss_before is not None for effect in study.replacements
     )
 
 

@@ -42,8 +42,8 @@ def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: An
         CurvePoint(step, 2.0 / step, 2.1 / step + 0.01 * seed, 0.9) for step in (10, 20, 30, 40)
     )
     usual: dict[str, Any] = {
-        "trial": trial(arm, seed, condition), "status": "finished", "said": "", "step_ms": 2.0,
-        "seconds": 3.0, "place": PLACE,
+        "trial": trial(arm, seed, condition), "status": "finished", "message": "", "step_ms": 2.0,
+        "seconds": 3.0, "environment": PLACE,
         "measured": TrainingResult(
             score=score, loss=0.1, validation_score=0.9, validation_loss=0.2, curve=curve, steps=40,
             parameters=100, flops=200.0, sites=(SiteHealth("0", 8, 0.25, 0.0, 0.5, 0.1),),
@@ -51,10 +51,10 @@ def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: An
         ),
     }  # fmt: skip
     if score == DIVERGED:
-        usual |= {"status": "diverged", "said": "diverged at step 20: the loss is not finite",
+        usual |= {"status": "diverged", "message": "diverged at step 20: the loss is not finite",
                   "measured": TrainingResult(curve=curve[:2], steps=20)}  # fmt: skip
     elif math.isnan(score):
-        usual |= {"status": "raised", "said": "ValueError: no", "measured": TrainingResult()}
+        usual |= {"status": "raised", "message": "ValueError: no", "measured": TrainingResult()}
     return Outcome(**(usual | of))
 
 

@@ -58,7 +58,7 @@ def diagnosis(*sites: Site, model: str = "network") -> Diagnosis:
         for site in sites if site.unit.dead
     )  # fmt: skip
     return Diagnosis(
-        model=model, steps=60, looked_at=60, every=1, thresholds=Thresholds(), sites=sites,
+        model=model, steps=60, observed_steps=60, every=1, thresholds=Thresholds(), sites=sites,
         gradient_ratio=1.5 if len(sites) > 1 else None, unseen=(), loss="", findings=findings,
     )  # fmt: skip
 

@@ -205,7 +205,7 @@ def two_layers() -> Any:
 def check_watch_makes_the_record_of_torch() -> None:
     model = two_layers()
     x, record = watched(model)
-    assert (record.steps, record.looked_at, record.unseen) == (4, 4, ())
+    assert (record.steps, record.observed_steps, record.unseen) == (4, 4, ())
     relu, tanh = record.sites
     assert (relu.function, relu.units, relu.inputs, relu.calls) == ("relu", 5, 256, 4)
     assert (tanh.function, tanh.name.split("/")[-1], tanh.units) == ("tanh", "mid", 3)
@@ -234,7 +234,7 @@ def check_watch_leaves_the_model_as_it_was() -> None:
     model = two_layers()
     act = model.get_layer("mid").activation
     _, record = watched(model, every=3, gradients=False)
-    assert (record.steps, record.looked_at) == (4, 2)
+    assert (record.steps, record.observed_steps) == (4, 2)
     assert record.sites[0].gradient_output is None
     assert model.get_layer("mid").activation is act
     assert not model.run_eagerly

@@ -66,8 +66,9 @@ def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench
     rows = [
         BenchRow(
             name if function == "gelu" else function, implementation, quantity, "float32", 65536,
-            "L2", 1, "randn", "reused", least_ns=factor * ns, median_ns=factor * ns, doubt=0.01,
-            x_relu=ns / times["relu", "softgate"],
+            "L2", 1, "randn", "reused", least_ns=factor * ns, median_ns=factor * ns,
+            relative_uncertainty=0.01,
+            ratio_to_relu=ns / times["relu", "softgate"],
         )
         for quantity, factor in (("value", 1.0), ("backward", 2.0))
         for (function, implementation), ns in times.items()
@@ -77,12 +78,12 @@ def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench
     return Bench(machine(), settings, "2026-01-01", 1.0, (*rows, copy), warnings=("noisy",))
 
 
-def layer(shares: dict[str, float] = SHARES, doubt: float = 0.01) -> Layer:
+def layer(shares: dict[str, float] = SHARES, relative_uncertainty: float = 0.01) -> Layer:
     rows = tuple(
         LayerRow(
             activation=name, kind="plain", implementation=implementation, phase=phase, d_hidden=64,
             whole_ns=100.0, whole_median_ns=100.0, activation_ns=100 * share,
-            activation_median_ns=100 * share, doubt=doubt, runs=10,
+            activation_median_ns=100 * share, relative_uncertainty=relative_uncertainty, runs=10,
             saved_bytes=1024 if phase == "step" else None, matmul_flops=1000, activation_flops=10,
         )
         for implementation in ("torch", "softgate")

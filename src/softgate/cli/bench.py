@@ -135,7 +135,7 @@ def command(
     pareto = settings.pop("pareto")
     if settings.pop("layer"):
         if pareto:
-            raise click.UsageError("--layer does not go with --pareto.")
+            raise click.UsageError("--layer cannot be combined with --pareto.")
         for path in output:
             output_path(path, TABLES, "--layer -o")
         emit(_run_layer(functions, settings | flags), form, output)
@@ -148,7 +148,9 @@ def command(
         raise click.UsageError(f"--tolerance {tolerance:g}: expected a number from 0 on.")
     if baseline is not None:
         if full:
-            raise click.UsageError("--full does not go with --baseline, which times what it has.")
+            raise click.UsageError(
+                "--full cannot be combined with --baseline, which times what it has."
+            )
         for path in output:
             output_path(path, TABLES, "--baseline -o")
         old = _read(baseline)
@@ -332,7 +334,9 @@ def _dtype_and_threads(option: str, options: dict[str, Any]) -> tuple[str, int]:
 
 def _refuse(option: str, names: list[str]) -> None:
     if names:
-        raise click.UsageError(f"{option} does not go with {', '.join(map(_option, names))}.")
+        raise click.UsageError(
+            f"{option} cannot be combined with {', '.join(map(_option, names))}."
+        )
 
 
 def _option(name: str) -> str:

@@ -209,7 +209,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     store = None if no_store else store or STORE
     if dry_run and (form == "csv" or output):
         raise click.UsageError("--dry-run prints the plan as text or, with --json, as JSON.")
-    study = _request(functions, **arguments).study()
+    study = _request(functions, **arguments).plan()
     for line in plan_lines(study, store):
         echo_wrapped(line, err=True)
     if dry_run:
@@ -311,7 +311,7 @@ class Display:
         if update.event.message:
             self._say(update.event.message)
         if ended is not None and ended.status != "finished":
-            self._say(f"{named(ended.trial)}: {ended.said}")
+            self._say(f"{named(ended.trial)}: {ended.message}")
         if self.terminal:
             self._redraw(update)
         else:
@@ -438,7 +438,7 @@ def plan_lines(study: PlannedComparison, store: str | None) -> list[str]:
     else:
         at = f", learning rate {plan.rates[0]:g}" if plan.rates else ""
         lines.append(f"{reported} trials{at}; no tuning")
-    lines += [str(study.possible), *study.notes]
+    lines += [str(study.attainable_p), *study.notes]
     if store is not None:
         lines.append(f"trials are saved in {store}; rerun this command to resume")
         lines += study.outdated(store)

@@ -21,7 +21,7 @@ FAR = np.append(np.ldexp(1.0, np.arange(1024)), math.inf)
 _OPERATIONS = {**FLOAT64_OPERATIONS, "fma": lambda x, y, z: x * y + z}
 
 
-class End(NamedTuple):
+class Asymptote(NamedTuple):
     """From `start` outwards a derivative equals `limit`, or x if `limit` is None."""
 
     start: float
@@ -34,12 +34,12 @@ def values_at(root: Node, points: Any, parameters: Mapping[str, float]) -> Any:
     return np.broadcast_to(values, points.shape)
 
 
-def ends(
+def asymptotes(
     root: Node,
     parameters: Mapping[str, float],
     kernel: Callable[[Any], Any] | None = None,
     slope: Node | None = None,
-) -> list[End]:
+) -> list[Asymptote]:
     """Return the tails of `root` for each sign of x where it is NaN at a point of `FAR`.
 
     Also where its derivative `slope`, if passed, is NaN. The limits are those of `kernel`; without
@@ -50,8 +50,8 @@ def ends(
     >>> from softgate.formula.arithmetic import ExactArithmetic
     >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
-    >>> ends(x * f.exp(-x), {})
-    [End(start=1024.0, limit=0.0)]
+    >>> asymptotes(x * f.exp(-x), {})
+    [Asymptote(start=1024.0, limit=0.0)]
     """
     limits = []
     for side in (-1.0, 1.0):
@@ -74,7 +74,7 @@ def ends(
     return limits
 
 
-def _end(points: Any, values: Any) -> End | None:
+def _end(points: Any, values: Any) -> Asymptote | None:
     """Return the tail where `values` are constant or equal `points`; None if the last is NaN."""
     limit = float(values[-1])
     if math.isnan(limit):
@@ -83,10 +83,10 @@ def _end(points: Any, values: Any) -> End | None:
     if math.isfinite(limit) or math.isfinite(constant.start) or limit != points[-1]:
         return constant
     identity = _constant_from(points, values, points)
-    return End(identity.start, None) if math.isfinite(identity.start) else constant
+    return Asymptote(identity.start, None) if math.isfinite(identity.start) else constant
 
 
-def _constant_from(points: Any, values: Any, expected: Any) -> End:
+def _constant_from(points: Any, values: Any, expected: Any) -> Asymptote:
     others = np.flatnonzero(values != expected)
     first = int(others[-1]) + 1 if others.size else 0
-    return End(float(points[first]), float(np.ravel(expected)[-1]))
+    return Asymptote(float(points[first]), float(np.ravel(expected)[-1]))

@@ -132,7 +132,7 @@ class PlotRequest:
         drawn = [i for i, none in enumerate(empty) if not none]
         styles = self.styles()
         zero = "" if self.reference is None else label(self.reference)
-        title = f"Difference to {zero}" if zero else self.quantity.capitalize()
+        title = f"Difference from {zero}" if zero else self.quantity.capitalize()
         axis = AXES.get(self.quantity, f"f(x) − {zero}(x)")
         return PlotSpec(
             tuple(curves[i] for i in drawn),

@@ -34,7 +34,7 @@ class Function:
 
     nin: int
     nout = 1
-    short_way: Callable[..., Any]
+    fast_path: Callable[..., Any]
     autograph_info__ = True
     """With this attribute TensorFlow's AutoGraph does not rewrite the code of a call."""
 
@@ -46,10 +46,10 @@ class Function:
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
-        self._ready: dict[tuple[str, np.dtype[Any]], Runner] = {}
+        self._default_runners: dict[tuple[str, np.dtype[Any]], Runner] = {}
         """The kernels of calls without options, for `arrays.quick`."""
-        self.short_for: tuple[type, ...] = ()
-        """The operand types for which `short_way` computes the value; an adapter sets both."""
+        self.fast_path_types: tuple[type, ...] = ()
+        """The operand types for which `fast_path` computes the value; an adapter sets both."""
 
     @property
     def name(self) -> str:
@@ -129,7 +129,7 @@ class Function:
         """Store the kernel of a call without options for `arrays.quick`."""
         usual = call.arithmetic is call.gate is None and not call.parameters
         if usual and dtype.isnative and dtype.itemsize == route.storage.itemsize:
-            self._ready.setdefault((call.quantity, dtype), route.runner())
+            self._default_runners.setdefault((call.quantity, dtype), route.runner())
 
     def get_config(self) -> dict[str, Any]:
         """Return the configuration with which Keras saves the function in a model's file."""
@@ -217,8 +217,13 @@ class Activation(Function):
         numpy.ndarray or scalar
             As a NumPy ufunc would return it: the input's array type and dtype.
         """
-        if type(x) in self.short_for and out is None and arithmetic is None and not parameters:
-            return self.short_way(x)
+        if (
+            type(x) in self.fast_path_types
+            and out is None
+            and arithmetic is None
+            and not parameters
+        ):
+            return self.fast_path(x)
         return self._unary("value", x, out, arithmetic, parameters)
 
     def slope(
@@ -274,7 +279,7 @@ class Activation(Function):
             and not parameters
             and x.dtype == grad.dtype
         ):
-            runner = self._ready.get(("backward", x.dtype))
+            runner = self._default_runners.get(("backward", x.dtype))
             if runner is not None and x.shape == grad.shape and grad.flags.carray:
                 result = arrays.quick(runner, out, x, grad)
                 if result is not None:
@@ -286,7 +291,7 @@ class Activation(Function):
     ) -> Any:
         if type(x) is np.ndarray and arithmetic is None:
             if not parameters:
-                runner = self._ready.get((quantity, x.dtype))
+                runner = self._default_runners.get((quantity, x.dtype))
             elif x.dtype in _NATIVE and not any(map(_is_array, parameters.values())):
                 runner = self.route(quantity, x.dtype, None, parameters).runner()
             else:

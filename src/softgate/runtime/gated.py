@@ -103,18 +103,18 @@ class Gated(Function):
         numpy.ndarray or scalar
             As a NumPy ufunc would return it.
         """
-        if type(a) in self.short_for and out is arithmetic is gate is None and not parameters:
+        if type(a) in self.fast_path_types and out is arithmetic is gate is None and not parameters:
             if b is ABSENT:
-                return self.short_way(a, None, axis)
-            if type(b) in self.short_for:
-                return self.short_way(a, b, axis)
+                return self.fast_path(a, None, axis)
+            if type(b) in self.fast_path_types:
+                return self.fast_path(a, b, axis)
         if (
             type(a) is type(b) is np.ndarray
             and a.dtype == b.dtype
             and (axis, arithmetic, gate) == (None, None, None)
             and not parameters
         ):
-            runner = self._ready.get(("value", a.dtype))
+            runner = self._default_runners.get(("value", a.dtype))
             gates, others = (a, b) if self.entry.position == "first" else (b, a)
             if runner is not None and a.shape == b.shape and others.flags.carray:
                 result = arrays.quick(runner, out, gates, others)

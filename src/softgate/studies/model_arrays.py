@@ -79,9 +79,9 @@ def bind(
     if len(arrays) == 1 and len(needed) <= 1 and names and set(arrays) - set(names) <= GENERIC:
         (array,) = arrays.values()
         return {next(iter((*(set(arrays) & set(names)), *needed, *names))): array}
-    found = {name: array for name, array in arrays.items() if name in names}
-    if found and set(needed) <= set(found) and (spare or len(found) == len(arrays)):
-        return found
+    matching = {name: array for name, array in arrays.items() if name in names}
+    if matching and set(needed) <= set(matching) and (spare or len(matching) == len(arrays)):
+        return matching
     raise ValueError(
         f"the inputs are {', '.join(arrays)}: {model} takes {', '.join(names)}; use these names"
     )

@@ -38,7 +38,8 @@ MACHINE = Machine(
 def row(function: str, implementation: str, ns: float | None = None, **more: Any) -> BenchRow:
     known: dict[str, Any] = {
         "quantity": "value", "dtype": "float32", "count": 1024, "size": "L1", "threads": 1,
-        "inputs": "randn", "buffers": "reused", "median_ns": ns, "spread": 0.0, "doubt": 0.0,
+        "inputs": "randn", "buffers": "reused", "median_ns": ns, "spread": 0.0,
+        "relative_uncertainty": 0.0,
     }  # fmt: skip
     return BenchRow(function=function, implementation=implementation, least_ns=ns, **(known | more))
 
@@ -75,14 +76,14 @@ def test_multiples_of_the_least_copy_of_ones_own_relu_and_of_ours() -> None:
     results = {(item.function, item.implementation): item for item in ROWS}
     torch = results["gelu", "torch"]
     assert [element.function for element in ROWS].count("copy") == 1
-    assert (torch.x_copy, torch.x_relu) == (pytest.approx(9), pytest.approx(9))
-    assert torch.x_ours == pytest.approx(1.5)
-    assert results["gelu", "jax"].x_copy is None
+    assert (torch.ratio_to_copy, torch.ratio_to_relu) == (pytest.approx(9), pytest.approx(9))
+    assert torch.ratio_to_softgate == pytest.approx(1.5)
+    assert results["gelu", "jax"].ratio_to_copy is None
 
 
 def test_what_noise_hides_is_not_told_apart() -> None:
     assert apart(row("gelu", "a", 1.0), row("gelu", "b", 1.01))
-    noisy = row("gelu", "a", 1.0, doubt=0.2)
+    noisy = row("gelu", "a", 1.0, relative_uncertainty=0.2)
     assert not apart(noisy, row("gelu", "b", 1.1))
     assert apart(noisy, row("gelu", "b", 1.3))
 
@@ -90,7 +91,7 @@ def test_what_noise_hides_is_not_told_apart() -> None:
 def test_a_noisy_machine_is_warned_of() -> None:
     assert warnings(ROWS, 0.01, 1) == ()
     assert warnings(ROWS, None, 1) == ()
-    message = warnings([row("gelu", "torch", 1.0, doubt=0.5)], 0.6, 2)
+    message = warnings([row("gelu", "torch", 1.0, relative_uncertainty=0.5)], 0.6, 2)
     assert "60% of the cores" in message[0]
     assert "DO NOT TRUST" in message[0]
     assert "gelu in torch, 50%" in message[1]

@@ -136,5 +136,7 @@ def test_least_median_spread_and_doubt() -> None:
     assert result is not None
     assert (result.least_ns, result.median_ns, result.calls) == (10.0, 13.0, 6)
     assert result.spread == pytest.approx(0.3)
-    assert result.doubt == pytest.approx(0.1)  # 11 without every other turn, 10 with them
+    assert result.relative_uncertainty == pytest.approx(
+        0.1
+    )  # 11 without every other turn, 10 with them
     assert statistics(turns_of()) is None

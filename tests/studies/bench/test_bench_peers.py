@@ -89,7 +89,7 @@ def test_every_function_is_timed_wherever_it_is_listed(bench: Bench) -> None:
                 row = timed[label(activation), name, quantity]
                 assert row.least_ns or expected(row.error), row
     assert bench.find("gelu", quantity="value").first_call_ms > 0
-    assert all(row.x_copy and row.x_copy > 0 for row in bench if row.least_ns)
+    assert all(row.ratio_to_copy and row.ratio_to_copy > 0 for row in bench if row.least_ns)
 
 
 def expected(error: str) -> bool:

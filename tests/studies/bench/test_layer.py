@@ -222,8 +222,8 @@ def test_the_command():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*TINY, "--size", "L2"], "--layer does not go with --size."),
-        ([*TINY, "--full"], "--layer does not go with --full."),
+        ([*TINY, "--size", "L2"], "--layer cannot be combined with --size."),
+        ([*TINY, "--full"], "--layer cannot be combined with --full."),
         ([*TINY, "--dtype", "float32,float64"], "--dtype float32,float64: with --layer give one."),
         (["--tokens", "4"], "--tokens: give --layer too."),
         (["swiglu"], "'swiglu' takes two arrays: give --layer"),

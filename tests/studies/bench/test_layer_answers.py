@@ -13,7 +13,8 @@ def row(activation, phase, whole, inside, implementation=THEIRS, **more):
     return LayerRow(
         activation=activation, kind="plain", implementation=implementation, phase=phase,
         d_hidden=24, whole_ns=whole, whole_median_ns=whole, activation_ns=inside,
-        activation_median_ns=inside, doubt=0.0, runs=4, matmul_flops=1000, **settings,
+        activation_median_ns=inside, relative_uncertainty=0.0, runs=4, matmul_flops=1000,
+        **settings,
     )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_the_answers_say_what_was_measured():
             for quick_row in quick
             if (quick_row.activation, quick_row.phase) != ("gelu", "step")
         ),
-        LayerRow(**{**vars(quick.find("gelu", THEIRS, "step")), "doubt": 0.9}),
+        LayerRow(**{**vars(quick.find("gelu", THEIRS, "step")), "relative_uncertainty": 0.9}),
     )
     assert noisy.answers()[1].endswith("the difference is within the noise here.")
 

@@ -192,7 +192,7 @@ def test_the_picture_of_times(bench):
         (["--pareto", "-o", "no/such/x.svg"], "there is no folder"),
         (["--pareto", "-o", "/proc/x.svg"], "cannot be written"),
         (["gelu", "relu", "--pareto"], "--pareto takes one function"),
-        (["--pareto", "--quantity", "backward"], "--pareto does not go with --quantity"),
+        (["--pareto", "--quantity", "backward"], "--pareto cannot be combined with --quantity"),
         (["--samples", "10"], "--samples: give --pareto too."),
     ],
 )

@@ -220,7 +220,7 @@ def test_the_plan_as_json(folder: Path) -> None:
         [0.1],
     )
     assert (plan["tuning_trials"], plan["reported_trials"]) == (0, 6)
-    assert plan["possible"]["seeds"] == 3
+    assert plan["attainable_p"]["seeds"] == 3
     for wrong in (("--csv",), ("-o", "plan.json")):
         error = run("--dry-run", *wrong).exception
         assert isinstance(error, click.UsageError)
@@ -242,7 +242,7 @@ def test_a_task_from_the_command_line(folder: Path) -> None:
     small = ("--set", "epochs=1", "--set", "layers=1", "--set", "width=8")
     options = ("--seeds", "2", "--lr", "1e-3", "--baseline", "relu", "-o", "seen.svg")
     result = fine(*small, *options, script="")
-    assert "Difference to relu" in result.stdout
+    assert "Difference from relu" in result.stdout
     assert "4 trials, learning rate 0.001" in result.stderr
     assert (folder / "seen.svg").read_text(encoding="utf-8").startswith("<svg")
 

@@ -26,7 +26,7 @@ from softgate.studies.compare.execution import (
     LoadError,
 )
 from softgate.studies.compare.execution.progress import ProgressBoard
-from softgate.studies.compare.execution.run_trial import current_place, isolated
+from softgate.studies.compare.execution.run_trial import current_environment, isolated
 from softgate.studies.compare.store import Store, StoreError
 from softgate.studies.compare.trial import Outcome, ProgressCallback, TrainingResult, Trial
 
@@ -41,11 +41,11 @@ COMMAND = [sys.executable, str(SUPPORT / "trained_command.py")]
 def same(outcomes: list[Outcome], others: list[Outcome]) -> bool:
     """Return whether results are bit-identical; times and memory may differ."""
     saved = [
-        (repr(outcome.measured), outcome.status, outcome.said, outcome.trial.key)
+        (repr(outcome.measured), outcome.status, outcome.message, outcome.trial.key)
         for outcome in outcomes
     ]
     return saved == [
-        (repr(other.measured), other.status, other.said, other.trial.key) for other in others
+        (repr(other.measured), other.status, other.message, other.trial.key) for other in others
     ]
 
 
@@ -76,7 +76,7 @@ def test_same_results_in_process_and_in_workers(local: Executor, in_order: list[
 
 
 def test_failures_are_outcomes(in_order: list[Outcome]) -> None:
-    messages = {item.trial.settings.get("mood"): (item.status, item.said) for item in in_order}
+    messages = {item.trial.settings.get("mood"): (item.status, item.message) for item in in_order}
     assert messages["diverge"] == ("diverged", "diverged at step 120: the loss is not finite")
     status, words = messages["raise"]
     assert status == "raised"
@@ -91,8 +91,8 @@ def test_dead_processes_are_replaced(local: Executor) -> None:
     vanished, killed, fine = local.run(
         [trial(0, mood="vanish"), trial(0, mood="killed"), trial(20)], events.append
     )
-    assert vanished.said == "its process was ended (exit code 7) three times"
-    assert re.match(r"its process was killed \(SIGKILL, signal 9.*three times", killed.said)
+    assert vanished.message == "its process was ended (exit code 7) three times"
+    assert re.match(r"its process was killed \(SIGKILL, signal 9.*three times", killed.message)
     assert fine.status == "finished"
     assert sum("was killed" in event.message for event in events) == 2
     assert local.store.read(killed.trial) is None
@@ -119,7 +119,7 @@ def test_a_second_run_does_nothing(tmp_path: Path) -> None:
 
 def test_transient_errors_are_not_saved(tmp_path: Path) -> None:
     (result,) = execute([trial(0, mood="no memory")], Toy(), Store(tmp_path), on="here")
-    assert result.said.startswith("MemoryError: of the machine")
+    assert result.message.startswith("MemoryError: of the machine")
     assert len(Store(tmp_path)) == 0
 
 
@@ -129,7 +129,7 @@ def test_results_that_json_cannot_hold() -> None:
 
     outcome = run_trial(trial(), run, lambda *_: None)
     assert outcome.status == "raised"
-    assert "float32 is not JSON serializable" in outcome.said
+    assert "float32 is not JSON serializable" in outcome.message
 
 
 def test_nothing_leaks_out_of_a_trial() -> None:
@@ -160,7 +160,7 @@ def test_a_trial_has_one_thread() -> None:
 
     with isolated(0):
         assert torch.get_num_threads() == sg.get_threads() == 1
-        assert current_place().threads == 1
+        assert current_environment().threads == 1
 
 
 def test_a_trainable_that_cannot_be_pickled() -> None:

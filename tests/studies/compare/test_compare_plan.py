@@ -25,7 +25,7 @@ from softgate.studies.compare.published_experiments import preset
 from softgate.studies.compare.request import ComparisonRequest, find_trainable
 from softgate.studies.compare.run import PlannedComparison
 from softgate.studies.compare.scripts import is_function
-from softgate.studies.compare.statistics import best_possible
+from softgate.studies.compare.statistics import attainable_p
 from softgate.studies.compare.trial import (
     CurvePoint,
     Measure,
@@ -271,7 +271,7 @@ def test_another_formula_is_another_trial() -> None:
 def study(**changed: object) -> PlannedComparison:
     return ComparisonRequest(
         **{"what": "digits", "activations": ["gelu", "relu"], **changed}
-    ).study()
+    ).plan()
 
 
 def test_a_formula_beside_the_catalogue() -> None:
@@ -306,11 +306,11 @@ def test_invalid_requests(changed: dict[str, object], said: str) -> None:
 
 
 def test_least_p_of_the_seeds() -> None:
-    assert not study(seeds=5).possible.enough
-    assert study(seeds=6).possible.enough
+    assert not study(seeds=5).attainable_p.enough
+    assert study(seeds=6).attainable_p.enough
     many = study(activations=["gelu", "relu", "silu", "tanh"], pairs="all", seeds=6)
-    assert many.possible.comparisons == 6
-    assert not many.possible.enough
+    assert many.attainable_p.comparisons == 6
+    assert not many.attainable_p.enough
 
 
 def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_preset_adds_notes_to_the_record() -> None:
     """With another trainable, as only outcomes matter."""
     pytest.importorskip("scipy")
     made = PlannedComparison(
-        plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist")
+        plan(rates=(0.1,)), attainable_p(4), None, "baseline", preset("gelu-paper-mnist")
     )
     outcomes = [
         dataclasses.replace(

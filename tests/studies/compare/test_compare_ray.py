@@ -118,7 +118,7 @@ def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixt
 
 def test_a_trial_that_kills_its_worker(cluster: Executor) -> None:
     (result,) = cluster.run([trial(0, mood="vanish")])
-    assert result.said == "its process was killed (WorkerCrashedError of Ray) three times"
+    assert result.message == "its process was killed (WorkerCrashedError of Ray) three times"
     assert cluster.store.read(result.trial) is None
 
 

@@ -34,14 +34,16 @@ def test_an_effect_is_detected_and_a_null_is_not():
     text = "\n".join(record.summary)
     assert "silu is better than gelu: test accuracy 2.35 points higher (95 % interval" in text
     assert "p = 0.0156 after correction for 2 comparisons" in text
-    assert "No detectable difference to gelu: relu. Differences of up to" in text
+    assert "No detectable difference from gelu: relu. Differences of up to" in text
 
 
 def test_identical_runs_give_a_warning():
     same = comparison({"gelu": BASE, "relu": BASE, "silu": BETTER})
     (doubt,) = [line for line in same.summary if "used at all" in line]
     assert doubt.startswith("relu: losses and scores identical to gelu at every seed")
-    assert "No detectable difference to gelu: relu. A small difference is possible." in same.summary
+    assert (
+        "No detectable difference from gelu: relu. A small difference is possible." in same.summary
+    )
     outcomes = reported({"gelu": BASE, "relu": BASE})
     other = replace(outcomes[-1], measured=replace(outcomes[-1].measured, loss=0.5))
     record = Comparison.of([*outcomes[:-1], other], measure=ACCURACY)
@@ -55,7 +57,7 @@ def test_a_swap_reports_scores_before_and_after():
         replace(
             item,
             trial=replace(item.trial, activation="relu", settings={"before": "gelu"}),
-            measured=replace(item.measured, more=more),
+            measured=replace(item.measured, extra_metrics=more),
         )
         for item in outcomes[8:]
     ]
@@ -303,7 +305,7 @@ def test_rates_are_chosen_by_loss_where_there_is_no_score():
 
 def test_different_cpus_are_reported():
     outcomes = reported({"gelu": BASE, "relu": LIKE})
-    outcomes[3] = replace(outcomes[3], place=replace(made.PLACE, cpu="another processor"))
+    outcomes[3] = replace(outcomes[3], environment=replace(made.PLACE, cpu="another processor"))
     text = Comparison.of(outcomes, measure=ACCURACY).summary[-1]
     assert "different CPUs (a processor; another processor)" in text
 

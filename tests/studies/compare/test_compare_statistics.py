@@ -11,7 +11,7 @@ import pytest
 from softgate.runtime import packages
 from softgate.studies.compare import statistics
 from softgate.studies.compare.statistics import (
-    best_possible,
+    attainable_p,
     count_comparisons,
     holm,
     improvement,
@@ -215,7 +215,7 @@ def test_probability_of_improvement():
      (8, 5, 0.0078125, 0.0390625, 8), (7, 5, 0.015625, 0.078125, 8), (2, 15, 0.5, 1.0, 10)],
 )  # fmt: skip
 def test_least_p_by_number_of_seeds(seeds, comparisons, p, corrected, needed):
-    best = best_possible(seeds, comparisons)
+    best = attainable_p(seeds, comparisons)
     assert (best.p, best.corrected, best.needed) == (p, corrected, needed)
     assert best.enough == (corrected <= 0.05)
     ps = [sign_flip_test([1.0 + k for k in range(seeds)]).p, *[1.0] * (comparisons - 1)]
@@ -225,9 +225,9 @@ def test_least_p_by_number_of_seeds(seeds, comparisons, p, corrected, needed):
 
 def test_invalid_arguments():
     with pytest.raises(ValueError, match=r"alpha = 1\.5"):
-        best_possible(5, 1, 1.5)
+        attainable_p(5, 1, 1.5)
     with pytest.raises(ValueError, match="0 seeds"):
-        best_possible(0)
+        attainable_p(0)
 
 
 def test_comparisons_are_counted():

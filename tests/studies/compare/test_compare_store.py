@@ -215,7 +215,7 @@ def test_store_errors_are_raised_before_training(
 def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, stored = Store(tmp_path), outcome()
     store.write(stored)
-    longer = replace(stored, said="x" * 1000)
+    longer = replace(stored, message="x" * 1000)
 
     def full(handle: int, content: bytes) -> None:
         os.pwrite(handle, content[:100], 0)
@@ -226,7 +226,7 @@ def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         store.write(longer)
     result = store.read(stored.trial)
     assert result is not None
-    assert result.said == stored.said
+    assert result.message == stored.message
     assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
 
 

@@ -221,14 +221,14 @@ def test_splits_are_stratified_and_statistics_are_of_the_first_part() -> None:
 def test_swap_replaces_in_every_block_and_reports_scores() -> None:
     chosen = small("swap", layers=2)
     swapped, saved = run(chosen, "gelu→relu"), run(chosen, "gelu")
-    assert swapped.more is not None
-    assert saved.more is not None
+    assert swapped.extra_metrics is not None
+    assert saved.extra_metrics is not None
     before, after = "validation_loss_before_swap", "validation_loss_after_swap"
-    assert swapped.more[before] == saved.more[before] == saved.more[after]
-    assert swapped.more[after] != swapped.more[before]
+    assert swapped.extra_metrics[before] == saved.extra_metrics[before] == saved.extra_metrics[after]
+    assert swapped.extra_metrics[after] != swapped.extra_metrics[before]
     assert swapped.steps == saved.steps == run(chosen, "relu").steps
     assert swapped.curve[:2] == saved.curve[:2]
-    assert 0 <= swapped.more["dead_after_swap"] <= 1
+    assert 0 <= swapped.extra_metrics["dead_after_swap"] <= 1
     with pytest.raises(ValueError, match="swiglu cannot be swapped in"):
         chosen.arms(["gelu", "swiglu"])
     with pytest.raises(ValueError, match="expected two activations"):

@@ -64,7 +64,7 @@ def one(
 def test_a_users_model() -> None:
     user_model = UserModel(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
     result = run(user_model)
-    assert (result.status, result.said) == ("finished", "")
+    assert (result.status, result.message) == ("finished", "")
     assert result.measured.score == pytest.approx(round(result.measured.score or 0, 12))
     assert result.measured.steps == 9
     assert len(result.measured.curve) == 3
@@ -127,7 +127,7 @@ def test_a_users_score() -> None:
 def test_models_that_do_not_fit(made: Callable[..., Any], data: Any, said: str) -> None:
     result = run(UserModel(made, data, epochs=1))
     assert result.status == "raised"
-    assert re.search(said, result.said), result.said
+    assert re.search(said, result.message), result.message
 
 
 @pytest.mark.parametrize(
@@ -273,15 +273,15 @@ def test_a_users_training_loop(script: Path) -> None:
     path = list(sys.path)
     result = run(trainable, lr=0.5)
     assert sys.path == path
-    assert (result.status, result.said) == ("finished", "")
+    assert (result.status, result.message) == ("finished", "")
     assert result.measured.loss == 0.5
-    assert result.measured.more == {"width": 7.0, "choosing": 0.0}
+    assert result.measured.extra_metrics == {"width": 7.0, "choosing": 0.0}
     assert [point.step for point in result.measured.curve] == [1, 2, 3, 4, 5]
     assert result.step_ms is not None
     tuning = run(trainable, role="tuning").measured
     assert (tuning.score, tuning.validation_score) == (None, 0.5)
-    assert tuning.more is not None
-    assert tuning.more["choosing"] == 1.0
+    assert tuning.extra_metrics is not None
+    assert tuning.extra_metrics["choosing"] == 1.0
     (other,) = execute([one(trainable, "gelu", 0, lr=0.5)], trainable, Store(None), jobs=1)
     assert repr(other.measured) == repr(result.measured)  # the first trial of its process, too
 
@@ -294,13 +294,13 @@ def test_scripts_with_few_reports(script: Path) -> None:
         == 3.0
     )
     assert (
-        run(UserTrainingLoop(f"{script}:broken")).said
+        run(UserTrainingLoop(f"{script}:broken")).message
         == "diverged at step 1: the loss is not finite"
     )
-    assert run(UserTrainingLoop(f"{script}:nothing")).said == (
+    assert run(UserTrainingLoop(f"{script}:nothing")).message == (
         "ValueError: run returned no score: expected a number, or a mapping with 'score'"
     )
-    assert "expected a 'score'" in run(UserTrainingLoop(f"{script}:unscored")).said
+    assert "expected a 'score'" in run(UserTrainingLoop(f"{script}:unscored")).message
     assert UserTrainingLoop(f"{script}:bare", higher="false", score="loss").measure.higher is False
 
 

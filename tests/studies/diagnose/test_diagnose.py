@@ -78,7 +78,7 @@ def test_few_of_the_last_inputs_do_not_make_a_unit_dead():
         model[0].weight[:], model[0].bias[:] = 1.0, 0.0
     batches = [torch.ones(300, 1), *(-torch.ones(300, 1) for _ in range(7))]
     site = diagnose(model, batches).sites[0]
-    assert site.unit.dead == site.unit.dead_lately == ()
+    assert site.unit.dead == site.unit.recently_dead == ()
 
 
 def test_what_if_is_what_a_model_with_the_other_activation_gives():

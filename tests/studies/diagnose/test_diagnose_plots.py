@@ -57,7 +57,7 @@ def test_every_unit_is_in_one_block_and_the_dead_ones_come_first(seen: Diagnosis
 
 def test_a_unit_that_died_recently_is_dead() -> None:
     site = diagnosed.site(units=4)
-    late = replace(site, unit=replace(site.unit, dead_lately=(2,)))
+    late = replace(site, unit=replace(site.unit, recently_dead=(2,)))
     assert [b.count for b in chart_data.units([late]) if b.kind == chart_data.DEAD] == [1]
 
 

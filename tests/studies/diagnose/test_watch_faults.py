@@ -185,7 +185,7 @@ def test_units_that_die_on_the_way_are_found_though_they_lived():
             model(torch.randn(64, 32))
     report = w.report()
     assert report.sites[0].unit.dead == ()
-    assert report.sites[0].unit.dead_lately == (5,)
+    assert report.sites[0].unit.recently_dead == (5,)
     assert "the last quarter" in next(f.text for f in report.findings if f.kind == "dead")
 
 

@@ -182,7 +182,7 @@ def test_every_looks_at_some_steps_only():
         for _ in range(7):
             model(torch.randn(4, 6)).sum().backward()
     report = w.report()
-    assert (report.steps, report.looked_at, report.sites[0].calls) == (7, 3, 3)
+    assert (report.steps, report.observed_steps, report.sites[0].calls) == (7, 3, 3)
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="every"):
             watch(model, every=wrong)

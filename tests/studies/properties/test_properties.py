@@ -113,7 +113,12 @@ def check_slope(activation: Activation, p: Properties) -> None:
     inner = np.abs(x) < 8  # further out slopes may be too small for a float64
     assert np.all(slope[inner & ~level & ~near] != 0)
     signs = {*np.sign(slope[inner & ~level & ~near]).astype(int).tolist(), *[0] * bool(p.level)}
-    words = {"increasing": {1}, "never falls": {0, 1}, "decreasing": {-1}, "never rises": {-1, 0}}
+    words = {
+        "increasing": {1},
+        "non-decreasing": {0, 1},
+        "decreasing": {-1},
+        "non-increasing": {-1, 0},
+    }
     steps = {int(np.sign(jump.value)) for jump in p.jumps} - {0}
     assert p.monotone != "constant"
     if p.monotone == "no":
@@ -375,7 +380,7 @@ def test_kinks_of_every_kind() -> None:
     assert own(corner).slope_roots == ()
     assert own(corner).minimum == Extreme(0.0, (point(0.1),))
     assert own(step).smoothness == "discontinuous"
-    assert own(step).monotone == "never falls"
+    assert own(step).monotone == "non-decreasing"
     assert own(third).smoothness == "C^3"
     assert [str(i) for i in own(third).level] == ["x <= 1"]
     assert (own(nothing).smoothness, own(nothing).jumps) == ("smooth", ())

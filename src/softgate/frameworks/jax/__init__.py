@@ -25,8 +25,8 @@ from . import cpu_kernels, float8, gated
 from .derivatives import ORDERS, Function
 from .operands import (
     as_float,
+    bind_operands,
     described,
-    family_of,
     refuse_out,
     storage_of,
     together,
@@ -56,17 +56,17 @@ def compute(call: Call) -> Any:
     activation = cast("Activation", function)
     if quantity == "backward":
         x, grad = together(*call.operands)
-        family, arrays = family_of(activation, x, arithmetic, parameters)
+        bound, arrays = bind_operands(activation, x, arithmetic, parameters)
         if not arrays:
-            return family.backward(x, grad)
-        return family.times(family.function(("x",))(x, *arrays), grad)
+            return bound.backward(x, grad)
+        return bound.times(bound.function(("x",))(x, *arrays), grad)
     (x,) = call.operands
     usual = (activation.entry, quantity, x.dtype, wide(), cpu_kernels.obstacle())
     if arithmetic is None and not parameters and usual in _usual:
         return _usual[usual](x)
     x = as_float(x)
-    family, arrays = family_of(activation, x, arithmetic, parameters)
-    derivative = family.function(("x",) * ORDERS.index(quantity))
+    bound, arrays = bind_operands(activation, x, arithmetic, parameters)
+    derivative = bound.function(("x",) * ORDERS.index(quantity))
     if arithmetic is None and not parameters and x.dtype == usual[2]:
         if len(_usual) > 1024:  # bounds the memory of users' formulas
             _usual.clear()
@@ -80,7 +80,7 @@ def explain(call: Call) -> Explanation:
     if isinstance(function, Gated):
         value = gated.converted(call._replace(quantity="value"))
         array, _ = gate_and_other(value, gated.OPERATORS)
-        family, _ = family_of(function, array, call.arithmetic, call.parameters)
+        bound, _ = bind_operands(function, array, call.arithmetic, call.parameters)
         form = f"the stable form of {function.entry.act.name}, times the other operand,"
         shape = array.shape if len(call.operands) == 2 else value.operands[0].shape
         kernels = gated.kernels_of(call, array)
@@ -89,10 +89,12 @@ def explain(call: Call) -> Explanation:
         return float8.explain(call)
     else:
         array = as_float(call.operands[0])
-        family, _ = family_of(cast("Activation", function), array, call.arithmetic, call.parameters)
-        form = "the definition" if family.uses_definition else "the stable form"
+        bound, _ = bind_operands(
+            cast("Activation", function), array, call.arithmetic, call.parameters
+        )
+        form = "the definition" if bound.uses_definition else "the stable form"
         shape = array.shape
-        route = family.route(call.quantity, storage_of(array)) if family.native else None
-    how, memory, threads = described(family, form, array, route)
+        route = bound.route(call.quantity, storage_of(array)) if bound.native else None
+    how, memory, threads = described(bound, form, array, route)
     name, dtype = function.name, array.dtype.name
     return Explanation(name, call.quantity, tuple(shape), dtype, how, memory, threads)

@@ -37,7 +37,7 @@ from softgate.lower.jax import definition_form, stable_form
 from softgate.runtime.kernels import pack
 from softgate.runtime.routes import Route
 
-from ..asymptotes import ends
+from ..asymptotes import asymptotes
 from .cpu_kernels import Computation, as_words
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class ParameterizedActivation:
     """An activation in one arithmetic, with some parameters fixed and others arrays.
 
     `key` has all parameters; those named in `arrays` have placeholder values. A function of the
-    family is called with x and these arrays, which broadcast to the shape of x. With `native` the
-    stable forms are those of `cpu_kernels`; only without arrays.
+    activation is called with x and these arrays, which broadcast to the shape of x. With `native`
+    the stable forms are those of `cpu_kernels`; only without arrays.
     """
 
     def __init__(
@@ -273,12 +273,12 @@ class ParameterizedActivation:
         largest = 0.0 if self.arrays else float(np.finfo(_real(self.fmt)).max)
         return [
             (start if abs(start) <= largest else math.copysign(math.inf, start), limit)
-            for start, limit in ends(root, dict(self.key))
+            for start, limit in asymptotes(root, dict(self.key))
             if limit is not None
         ]
 
 
-family = lru_cache(maxsize=1024)(ParameterizedActivation)
+bound_activation = lru_cache(maxsize=1024)(ParameterizedActivation)
 """Cached, so that each is constructed and traced once."""
 
 

@@ -21,7 +21,7 @@ from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.kernels import BUILDING
 
-from .derivatives import ORDERS, Function, Key, family
+from .derivatives import ORDERS, Function, Key, bound_activation
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -125,7 +125,7 @@ class Tabulated:
     def _make_factor(self, order: int) -> Function:
         entry = self.activation.entry
         if order >= len(ORDERS):
-            wide = family(entry, FLOAT32, self.key, ()).function(("x",) * order)
+            wide = bound_activation(entry, FLOAT32, self.key, ()).function(("x",) * order)
             return lambda x: wide(x.astype(np.float32))
         with BUILDING:
             entries = tables.factors32(entry, ORDERS[order], self.fmt, self.key)

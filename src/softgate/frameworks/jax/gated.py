@@ -22,7 +22,7 @@ from softgate.runtime.routes import Route
 from ..gated import Operators, compute_gated, gate_and_other, in_order
 from . import cpu_kernels
 from .derivatives import Key, kernel_route
-from .operands import as_float, family_of, together
+from .operands import as_float, bind_operands, together
 
 OPERATORS = Operators(
     split=lambda x, axis: jnp.split(x, 2, axis),
@@ -65,11 +65,11 @@ def kernels_of(call: Call, gate: jax.Array) -> GatedKernels | None:
     """Return the kernels for a call whose gate has the dtype of `gate`; None if operators run."""
     function = cast(Gated, call.function)
     grad = call.operands[-1:] if call.quantity == "backward" else ()
-    family, _ = family_of(function, gate, call.arithmetic, call.parameters)
+    bound, _ = bind_operands(function, gate, call.arithmetic, call.parameters)
     storage = format_of(jnp.result_type(gate, *grad))
-    if not family.native or storage is None:
+    if not bound.native or storage is None:
         return None
-    kernels = _kernels(function, family.fmt, family.key, storage)
+    kernels = _kernels(function, bound.fmt, bound.key, storage)
     # Kernels do not convert between 16 bits and float64.
     wide = storage.bits == 16 and kernels.route(call.quantity).computed_in is FLOAT64
     return None if wide else kernels

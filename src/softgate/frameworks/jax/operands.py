@@ -17,7 +17,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
 from . import cpu_kernels
-from .derivatives import Key, ParameterizedActivation, family
+from .derivatives import Key, ParameterizedActivation, bound_activation
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -51,7 +51,7 @@ def together(*operands: Any) -> tuple[jax.Array, ...]:
     return tuple(jnp.broadcast_arrays(*(as_float(jnp.asarray(o, kind)) for o in operands)))
 
 
-def family_of(
+def bind_operands(
     function: Activation | Gated,
     x: jax.Array,
     arithmetic: str | None,
@@ -79,7 +79,7 @@ def family_of(
     names = tuple(name for name, _ in key if name in arrays)
     kernels = not (names or cpu_kernels.obstacle() or _recompiles(function, x, key))
     return (
-        family(entry, fmt, key, names, kernels),
+        bound_activation(entry, fmt, key, names, kernels),
         [_fitting(name, arrays[name], x) for name in names],
     )
 
@@ -137,7 +137,7 @@ def refuse_out(call: Call) -> None:
 
 
 def described(
-    family: ParameterizedActivation, form: str, x: jax.Array, route: Route | None
+    bound: ParameterizedActivation, form: str, x: jax.Array, route: Route | None
 ) -> tuple[str, str, int]:
     """Return descriptions of the computation and the copies, and the number of threads.
 
@@ -147,9 +147,9 @@ def described(
     devices = [] if traced else list(x.devices())
     platform = devices[0].platform if devices else jax.default_backend()
     reason = ""
-    if family.arrays:
+    if bound.arrays:
         reason = "a parameter is an array"
-    elif not family.native:
+    elif not bound.native:
         reason = (
             cpu_kernels.obstacle() or f"parameters of {x.dtype.name} are operands on {platform}"
         )
@@ -167,8 +167,8 @@ def described(
                 "compiled for another platform"
             )
         return how, "as JAX has it", cpu_kernels.threads(route, x)
-    how = f"{form} in JAX operators, {family.fmt.name}, compiled by XLA for {platform}"
-    if family.fmt.name != x.dtype.name:
+    how = f"{form} in JAX operators, {bound.fmt.name}, compiled by XLA for {platform}"
+    if bound.fmt.name != x.dtype.name:
         how += f", rounded once to {x.dtype.name}"
     if platform == "cpu":
         how += ", where XLA takes subnormal numbers for 0"

@@ -21,7 +21,7 @@ from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
 from softgate.runtime.routes import Route, Runner
 
-from ..asymptotes import ends
+from ..asymptotes import asymptotes
 from . import cpu_kernels
 from .cpu_kernels import DTYPES, GraphFunction, OpKernel, has_tangent, on_cpu
 
@@ -187,7 +187,7 @@ class Derivatives:
     def _defined(self, order: int, fmt: Format) -> Form:
         """Return a derivative of the definition, with its limits where the formula is NaN."""
         values, root = dict(self.parameters), self._graph(order)
-        made, limits = definition_form(root, fmt, tuple(values)), ends(root, values)
+        made, limits = definition_form(root, fmt, tuple(values)), asymptotes(root, values)
 
         def form(x: Any) -> Any:
             result = made(x, *values.values())

@@ -113,9 +113,9 @@ def evaluate(
         (x,) = as_floats(x)
     if is_dynamo_compiling():
         return compiled(activation, quantity, x, arithmetic, parameters)
-    if not activation.short_for:
-        activation.short_way = short_way(activation)
-        activation.short_for = (Tensor, torch.nn.Parameter)
+    if not activation.fast_path_types:
+        activation.fast_path = fast_path(activation)
+        activation.fast_path_types = (Tensor, torch.nn.Parameter)
     bound: BoundActivation = bind(activation, arithmetic, parameters)
     if plain(x):
         if not (x.requires_grad and torch.is_grad_enabled()):
@@ -167,7 +167,7 @@ def backward(
     return result
 
 
-def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
+def fast_path(activation: Activation) -> Callable[[Tensor], Tensor]:
     """Return a function that computes the value of small plain tensors with the least overhead."""
     bound: BoundActivation = bind(activation, None, {})
     unary, table = small_tensors.operators().unary, bound.tables["value"]

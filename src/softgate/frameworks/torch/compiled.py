@@ -56,7 +56,13 @@ def compiled(
 ) -> torch.Tensor:
     """Record softgate's operator; inside functorch and exports, torch's operators."""
     wanted = _wanted(x)
-    options = (arithmetic, numbers(parameters), x.dtype, wanted, decompositions.must_be_ours(x))
+    options = (
+        arithmetic,
+        numbers(parameters),
+        x.dtype,
+        wanted,
+        decompositions.must_match_kernels(x),
+    )
     key, values, form = _constants(activation, quantity, *options)
     if wanted:
         return getattr(decompositions.COMPILED, form)(x, *values)
@@ -73,7 +79,13 @@ def compiled_backward(
     """Return slope(x)·grad, recorded as by `compiled`."""
     x, grad = torch.broadcast_tensors(x, grad)
     wanted = _wanted(x)
-    options = (arithmetic, numbers(parameters), x.dtype, wanted, decompositions.must_be_ours(x))
+    options = (
+        arithmetic,
+        numbers(parameters),
+        x.dtype,
+        wanted,
+        decompositions.must_match_kernels(x),
+    )
     key, values, form = _constants(activation, "slope", *options)
     if wanted:
         return getattr(decompositions.COMPILED, form)(x, *values) * grad

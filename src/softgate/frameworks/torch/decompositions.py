@@ -27,7 +27,7 @@ from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format, dty
 from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
 
-from ..asymptotes import End, ends, values_at
+from ..asymptotes import Asymptote, asymptotes, values_at
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
@@ -199,7 +199,7 @@ class Decomposition:
         """Return a description of the operators that compute a quantity of a tensor."""
         if x.dtype.itemsize == 1:
             return f"{self._route(quantity, x.dtype).describe()}, gathered by torch operators"
-        if quantity == "value" and self.operator(must_be_ours(x)) is not None:
+        if quantity == "value" and self.operator(must_match_kernels(x)) is not None:
             assert self.native is not None
             ends = self.native(torch.tensor([-math.inf, math.inf]))
             wrong = [at for at, y in zip(("-inf", "inf"), ends, strict=True) if y.isnan()]
@@ -217,7 +217,7 @@ class Decomposition:
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative (0: the value), itself differentiable by autograd."""
         fused = order == 0 and x.dtype.itemsize > 1
-        operator = self.operator(must_be_ours(x)) if fused else None
+        operator = self.operator(must_match_kernels(x)) if fused else None
         if operator is not None:
             return operator(x)
         if torch._C._get_tracing_state() is not None or functionalizing():
@@ -226,7 +226,7 @@ class Decomposition:
         return result
 
 
-def must_be_ours(x: torch.Tensor) -> bool:
+def must_match_kernels(x: torch.Tensor) -> bool:
     """Return whether torch operators must give the kernels' results for `x`."""
     return on_cpu(x) or exporting()
 
@@ -310,7 +310,7 @@ def _kernel(activation: Activation, order: int, points: Any, parameters: dict[st
 class Edges(NamedTuple):
     """Where a form differs from the kernels: for large |x|, at -0 and at NaN."""
 
-    ends: tuple[End, ...] = ()
+    asymptotes: tuple[Asymptote, ...] = ()
     zero_slope: float | None = None
     """The slope at 0 if the form loses the sign of the value at -0, else None."""
     loses_nan: bool = False
@@ -329,7 +329,7 @@ def edges(
     kernels, and the limits are those of the graph.
     """
     if order >= len(QUANTITIES):
-        return Edges(tuple(ends(root, parameters, None, slope)))
+        return Edges(tuple(asymptotes(root, parameters, None, slope)))
     kernel = partial(_kernel, activation, order, parameters=parameters)
     special = np.array([-0.0, math.nan])
     (zero, nan), (true_zero, true_nan) = values_at(root, special, parameters), kernel(special)
@@ -337,7 +337,7 @@ def edges(
     if order == 0 and true_zero == 0 and np.signbit(true_zero) and not np.signbit(zero):
         zero_slope = abs(float(_kernel(activation, 1, special[:1], parameters)[0]))
     loses_nan = bool(np.isnan(true_nan) and not np.isnan(nan))
-    return Edges(tuple(ends(root, parameters, kernel, slope)), zero_slope, loses_nan)
+    return Edges(tuple(asymptotes(root, parameters, kernel, slope)), zero_slope, loses_nan)
 
 
 def with_edges(form: Form, edges: Edges) -> Form:
@@ -350,12 +350,12 @@ def with_edges(form: Form, edges: Edges) -> Form:
         return form
 
     def whole(x: torch.Tensor, *parameters: float) -> torch.Tensor:
-        far = [_beyond(x, end.start) for end in edges.ends]
+        far = [_beyond(x, end.start) for end in edges.asymptotes]
         inside = x
         for beyond in far:
             inside = torch.where(beyond, 0.0, inside)
         result = form(inside, *parameters)
-        for beyond, (_, limit) in zip(far, edges.ends, strict=True):
+        for beyond, (_, limit) in zip(far, edges.asymptotes, strict=True):
             value = x if limit is None else limit
             if limit == 0 and math.copysign(1.0, limit) < 0:
                 value = -inside  # torch.jit.trace does not distinguish the constants -0.0 and 0.0

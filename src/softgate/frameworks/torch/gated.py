@@ -69,9 +69,9 @@ def compute_gated(function: Gated, call: Call) -> Any:
     if quantity == "value":
         if is_dynamo_compiling():
             return _compiled(function, gate, other, arithmetic, parameters)
-        if not function.short_for:
-            function.short_way = short_way(function)
-            function.short_for = (Tensor, torch.nn.Parameter)
+        if not function.fast_path_types:
+            function.fast_path = fast_path(function)
+            function.fast_path_types = (Tensor, torch.nn.Parameter)
         bound: BoundGated = bind(function, arithmetic, parameters)
         if split and plain(operands[0]):
             bound.route("value", gate.dtype)
@@ -177,7 +177,7 @@ def composed(
     return by_gate, by_other
 
 
-def short_way(function: Gated) -> Callable[..., Tensor]:
+def fast_path(function: Gated) -> Callable[..., Tensor]:
     """Return a function that computes the value of plain tensors with the least overhead."""
     bound: BoundGated = bind(function, None, function.parameters)
     name, gate_first = function.name, function.entry.position == "first"

@@ -261,7 +261,7 @@ def linear(
 
 def recomputes(hidden: HiddenLayer, dropout: float) -> bool:
     """Return whether `linear` saves only the pre-activations, and recomputes the hidden layer."""
-    return torch.is_grad_enabled() and not watched() and (dropout > 0 or not hidden.keeps_one())
+    return torch.is_grad_enabled() and not is_traced() and (dropout > 0 or not hidden.keeps_one())
 
 
 def composed(
@@ -287,7 +287,7 @@ def _recomputed(
     return result
 
 
-def watched() -> bool:
+def is_traced() -> bool:
     """Return whether a compiler, tracer, functorch or forward mode observes the operators."""
     return (
         is_dynamo_compiling()
@@ -308,7 +308,7 @@ def slab_count(x: Tensor, linears: Sequence[nn.Linear]) -> int:
     More than 1 only if no gradient is needed, no mode, tracer or transform is active, and all
     tensors are plain ones of one dtype.
     """
-    if watched() or x.dim() < 2:
+    if is_traced() or x.dim() < 2:
         return 1
     most = SLAB_TOKENS if torch.get_num_threads() == 1 else 2 * SLAB_TOKENS
     if x.numel() < 2 * most * x.shape[-1]:

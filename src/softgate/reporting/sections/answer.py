@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from softgate.studies.bench.layer_record import Layer
-from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, BenchRow, apart
+from softgate.studies.bench.record import COPY, OURS, UNCERTAIN, Bench, BenchRow, apart
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.text import listed
 from softgate.studies.properties import PropertyTable
@@ -125,7 +125,7 @@ def _times(record: Bench) -> dict[str, _Cost]:
     costs: dict[str, dict[str, _Cost]] = {}
     for row in record:
         if row.implementation == OURS and row.least_ns and row.function != COPY:
-            cost = _Cost(row.least_ns, row.least_ns * (1 + (row.doubt or 0.0)))
+            cost = _Cost(row.least_ns, row.least_ns * (1 + (row.relative_uncertainty or 0.0)))
             costs.setdefault(row.function, {}).setdefault(row.quantity, cost)
     quantities = len({row.quantity for row in record})
     return {
@@ -149,15 +149,15 @@ def context(results: Results) -> str:
     gain = gelu.gain(record.reference(gelu))
     small = most.share < SMALL
     advice = "Choose by quality, not by cost" if small else "The cost of the activation matters"
-    doubt = max(row.doubt for row in (least, most, gelu))
-    noise = f" The uncertainty of these shares is up to {100 * doubt:.0f} % of their value."
+    uncertainty = max(row.relative_uncertainty for row in (least, most, gelu))
+    noise = f" The uncertainty of these shares is up to {100 * uncertainty:.0f} % of their value."
     return (
         f"{advice}: in a training step of a feed-forward layer "
         f"({record.d_model} → {record.d_hidden} → {record.d_model}) {shown(gelu.implementation)}’s "
         f"activations take <strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) "
         f"to <strong>{100 * most.share:.1f} %</strong> ({shown(most.activation)}) of the time. "
         f"Replacing {shown(gelu.activation)} by relu makes the step at most "
-        f"{100 * (gain - 1):.1f} % faster." + (noise if doubt > DOUBTFUL else "")
+        f"{100 * (gain - 1):.1f} % faster." + (noise if uncertainty > UNCERTAIN else "")
     )
 
 
@@ -174,8 +174,8 @@ def element(results: Results) -> str:
     if ours is None or ours.least_ns is None:
         raise MissingRecord("speed", "gelu was not timed")
     parts = [f"gelu takes <strong>{ours.least_ns:.2f} ns</strong> per element"]
-    if ours.x_relu:
-        parts.append(f", {ours.x_relu:.1f} × relu")
+    if ours.ratio_to_relu:
+        parts.append(f", {ours.ratio_to_relu:.1f} × relu")
     others = [row for row in rows if row.implementation != OURS]
     if others:
         best = min(others, key=lambda row: row.least_ns or math.inf)

@@ -37,7 +37,7 @@ def training(progress: Progress | None = None) -> Comparison:
         if progress is not None:
             progress("run", update.event.done, update.event.total)
 
-    return request.study().run(progress=report)
+    return request.plan().run(progress=report)
 
 
 def section(results: Results) -> Section:

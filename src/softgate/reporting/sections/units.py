@@ -78,14 +78,14 @@ class UnitStudy(Record):
 
     about: str
     watched: tuple[NetworkDiagnosis, ...]
-    exchanged: tuple[WhatIf, ...]
+    replacements: tuple[WhatIf, ...]
     notes: tuple[str, ...] = ()
     scan: Scan | None = None
     """The activations of the user's model, identified by their values."""
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the tables of the scan, of all diagnoses and of replacements."""
-        parts: list[Record] = [*(network.seen for network in self.watched), *self.exchanged]
+        parts: list[Record] = [*(network.seen for network in self.watched), *self.replacements]
         if self.scan is not None:
             parts.insert(0, self.scan)
         return tuple(grid for part in parts for grid in part.grids())
@@ -199,7 +199,7 @@ def _study(user_model: LoadedModel) -> UnitStudy:
     with model_errors(user_model.name, user_model.data):
         diagnosis = diagnose(user_model.model, batches, loss=loss)
         replaced = most_used(diagnosis)
-        exchanged = tuple(
+        replacements = tuple(
             what_if(user_model.model, batches, name, only=replaced, loss=loss)
             for name in REPLACEMENTS
             if replaced not in (None, name)
@@ -223,7 +223,7 @@ def _study(user_model: LoadedModel) -> UnitStudy:
         "`softgate diagnose` prints the same."
     )
     network = NetworkDiagnosis(user_model.name, diagnosis)
-    return UnitStudy(about, (network,), exchanged, tuple(remarks), scanned)
+    return UnitStudy(about, (network,), replacements, tuple(remarks), scanned)
 
 
 def most_used(diagnosis: Diagnosis) -> str | None:
@@ -248,7 +248,7 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
 
     data = digits()
     train, test = data.train, data.test
-    watched, exchanged = [], []
+    watched, replacements = [], []
     with isolated(seed=0):  # one thread, which is fastest for small matrices
         for number, (name, other, activation) in enumerate(
             (("relu", "gelu", nn.ReLU), ("gelu", "relu", nn.GELU))
@@ -261,9 +261,9 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
                 right = float((model(test.x).argmax(dim=1) == test.y).float().mean())
             watched.append(NetworkDiagnosis(name, replace(diagnosis, model=title), right))
             exchange = what_if(model, [test.x], other, loss=lambda y, _: cross_entropy(y, test.y))
-            exchanged.append(replace(exchange, model=title))
+            replacements.append(replace(exchange, model=title))
     about = ABOUT.format(train=len(train), test=len(test))
-    return UnitStudy(about, tuple(watched), tuple(exchanged))
+    return UnitStudy(about, tuple(watched), tuple(replacements))
 
 
 def _train(activation: type[nn.Module], x: Tensor, y: Tensor) -> tuple[nn.Module, Diagnosis]:
@@ -311,7 +311,7 @@ def section(results: Results) -> Section:
         + "".join(map(_findings, record.watched))
         + (_figures(record, figures) if figures else "")
         + "".join(_table(network) for network in record.watched if network.seen.sites)
-        + _exchanged(record.exchanged)
+        + _replacement_table(record.replacements)
     )
     return Section("units", TITLE, body, specs)
 
@@ -418,7 +418,7 @@ def _table(network: NetworkDiagnosis) -> str:
     ratio = diagnosis.gradient_ratio
     of = f" (of {diagnosis.loss})" if diagnosis.loss else ""
     gradient = "" if ratio is None else f", gradient first/last {ratio:.3g}{of}"
-    steps = f"{diagnosis.looked_at:,} of {diagnosis.steps:,} steps observed"
+    steps = f"{diagnosis.observed_steps:,} of {diagnosis.steps:,} steps observed"
     table = of_grid(diagnosis.grids()[0], f"{network.title}: {steps}{gradient}")
     if len(diagnosis.sites) <= LONG:
         return table
@@ -426,7 +426,7 @@ def _table(network: NetworkDiagnosis) -> str:
     return f"<details><summary>{escape(summary)}</summary>{table}</details>"
 
 
-def _exchanged(replacements: Iterable[WhatIf]) -> str:
+def _replacement_table(replacements: Iterable[WhatIf]) -> str:
     """Return the effect of other activations without training."""
     tables = ""
     for what_if in replacements:

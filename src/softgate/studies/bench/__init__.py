@@ -87,7 +87,7 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     --------
     >>> import softgate as sg
     >>> found = sg.bench("gelu", peers="none", quantity="value", size="4096", budget=0.1)
-    >>> found.find("gelu").x_copy > 0
+    >>> found.find("gelu").ratio_to_copy > 0
     True
     """
     if budget is not None and not 0 < budget < inf:
@@ -121,8 +121,8 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=perf_counter() - start,
         rows=rows,
-        others_share=study.others_share,
-        warnings=warnings(rows, study.others_share, max(settings.threads)),
+        background_load=study.background_load,
+        warnings=warnings(rows, study.background_load, max(settings.threads)),
         not_run=(*plan.not_run, *study.not_run),
         remarks=tuple(study.remarks),
     )

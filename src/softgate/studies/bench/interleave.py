@@ -84,7 +84,7 @@ class Statistics:
     least_ns: float
     median_ns: float
     spread: float
-    doubt: float
+    relative_uncertainty: float
     calls: int
 
 
@@ -110,10 +110,10 @@ def interleave(
 
 
 def statistics(turns: Sequence[TurnTimes]) -> Statistics | None:
-    """Return least, median, spread and doubt; None if there are no times.
+    """Return least, median, spread and relative uncertainty; None if there are no times.
 
-    The doubt is the relative difference of the least times of even and of odd turns, an estimate of
-    the uncertainty.
+    The relative uncertainty is estimated by the difference of the least times of even and of odd
+    turns.
     """
     times = [time for turn in turns for time in turn.times_ns]
     if not times:
@@ -125,7 +125,9 @@ def statistics(turns: Sequence[TurnTimes]) -> Statistics | None:
         least_ns=least,
         median_ns=middle,
         spread=(middle - least) / least if least else 0.0,
-        doubt=(max(both) - min(both)) / min(both) if len(both) == 2 and min(both) else 0.0,
+        relative_uncertainty=(max(both) - min(both)) / min(both)
+        if len(both) == 2 and min(both)
+        else 0.0,
         calls=len(times),
     )
 

@@ -26,7 +26,7 @@ from .flops import Operations, kernel_operations, linear_flops
 from .interleave import Statistics, SystemLoad, TurnTimes, interleave, statistics
 from .layer_record import OURS, PHASES, REFERENCES, Layer, LayerRow
 from .plan import choose_threads
-from .record import DISTURBED, DOUBTFUL
+from .record import DISTURBED, UNCERTAIN
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -120,7 +120,7 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
         layers, absent = _prepare(functions, shape)
         load = SystemLoad()
         _time(layers, budget, progress)
-        others_share = load.share()
+        background_load = load.share()
         rows = tuple(
             _row(layer, shape, saved_bytes(layer.block, layer.x) if layer.phase == "step" else None)
             for layer in layers
@@ -136,8 +136,8 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=perf_counter() - start,
         rows=rows,
-        others_share=others_share,
-        warnings=_warnings(rows, others_share),
+        background_load=background_load,
+        warnings=_warnings(rows, background_load),
         not_run=tuple(absent),
     )
 
@@ -235,7 +235,7 @@ def _row(layer: TimedLayer, shape: LayerShape, saved: int | None) -> LayerRow:
         whole_median_ns=whole.median_ns,
         activation_ns=inside.least_ns,
         activation_median_ns=inside.median_ns,
-        doubt=max(whole.doubt, inside.doubt),
+        relative_uncertainty=max(whole.relative_uncertainty, inside.relative_uncertainty),
         runs=len(layer.runs),
         saved_bytes=saved,
         matmul_flops=linear_flops(shape.tokens, layer.linears.shapes())
@@ -262,18 +262,20 @@ def _activation_flops(layer: TimedLayer, shape: LayerShape) -> int | None:
     return total.flops * shape.tokens * layer.linears.d_hidden
 
 
-def _warnings(rows: tuple[LayerRow, ...], others_share: float | None) -> tuple[str, ...]:
+def _warnings(rows: tuple[LayerRow, ...], background_load: float | None) -> tuple[str, ...]:
     texts = []
-    if others_share is not None and others_share > DISTURBED:
+    if background_load is not None and background_load > DISTURBED:
         texts.append(
-            f"Other processes used {100 * others_share:.0f} % of the cores during the measurement."
+            f"Other processes used {100 * background_load:.0f} % of the cores during the "
+            "measurement."
         )
-    doubtful = [row for row in rows if row.doubt > DOUBTFUL]
-    if doubtful:
-        worst = max(doubtful, key=lambda row: row.doubt)
+    uncertain = [row for row in rows if row.relative_uncertainty > UNCERTAIN]
+    if uncertain:
+        worst = max(uncertain, key=lambda row: row.relative_uncertainty)
         texts.append(
-            f"{len(doubtful)} of {len(rows)} times are uncertain by more than {DOUBTFUL:.0%} "
+            f"{len(uncertain)} of {len(rows)} times are uncertain by more than {UNCERTAIN:.0%} "
             f"(worst: {worst.activation} in {worst.implementation}, {worst.phase}, "
-            f"{worst.doubt:.0%}). Use a larger budget, or run again when the machine is quiet."
+            f"{worst.relative_uncertainty:.0%}). Use a larger budget, or run again when the "
+            "machine is quiet."
         )
     return tuple(texts)

@@ -15,7 +15,7 @@ from softgate.runtime.machine import Machine, in_bytes
 from softgate.runtime.records import Cell, Grid, Record
 
 from .. import counted
-from .record import DOUBTFUL
+from .record import UNCERTAIN
 
 OURS, THEIRS = "softgate", "torch"
 PHASES = {"forward": "forward", "step": "training step"}
@@ -46,7 +46,7 @@ class LayerRow:
     whole_median_ns: float
     activation_ns: float
     activation_median_ns: float
-    doubt: float
+    relative_uncertainty: float
     """Distance of the least times of every other run and of the rest, relative to the smaller; of
     the layer or of the activation, whichever is larger."""
     runs: int
@@ -91,7 +91,7 @@ class Layer(Record):
     when: str
     seconds: float
     rows: tuple[LayerRow, ...]
-    others_share: float | None = None
+    background_load: float | None = None
     """Share of all cores that other processes used meanwhile."""
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
@@ -260,8 +260,12 @@ def _swap_answers(layer: Layer) -> Iterator[str]:
         rows = [layer.find(activation, name, phase) for phase in PHASES]
         forward, step = (row.gain(layer.reference(row)) for row in rows)
         parts.append(f"{forward:.3f} x as fast forward and {step:.3f} x in training in {name}")
-    doubt = max(row.doubt for row in layer if row.activation in (activation, other))
-    noise = f" These times are uncertain by up to {doubt:.0%}." if doubt > DOUBTFUL else ""
+    uncertainty = max(
+        row.relative_uncertainty for row in layer if row.activation in (activation, other)
+    )
+    noise = (
+        f" These times are uncertain by up to {uncertainty:.0%}." if uncertainty > UNCERTAIN else ""
+    )
     yield f"Largest gain of replacing {activation} by {other}: {', '.join(parts)}.{noise}"
 
 
@@ -275,7 +279,7 @@ def _tanh_answers(layer: Layer) -> Iterator[str]:
             times = f"{tanh.activation_ns / 1e6:.2f} against {exact.activation_ns / 1e6:.2f} ms"
             when = name_of_phase if phase == "forward" else f"in a {name_of_phase}"
             parts.append(f"{ratio:.2f} times the exact form's time {when} ({times})")
-            clear = abs(ratio - 1) > max(exact.doubt, tanh.doubt)
+            clear = abs(ratio - 1) > max(exact.relative_uncertainty, tanh.relative_uncertainty)
             verdicts.append((SLOWER if ratio > 1 else FASTER) if clear else UNCLEAR)
         verdict = verdicts[0] if len(set(verdicts)) == 1 else UNCLEAR
         yield f"The tanh form of gelu takes {' and '.join(parts)} in {name}: {verdict}."

@@ -126,7 +126,7 @@ def joined(
         when=bench.when,
         seconds=bench.seconds,
         points=marked(points),
-        others_share=bench.others_share,
+        background_load=bench.background_load,
         warnings=bench.warnings,
         not_run=tuple(left_out),
     )
@@ -190,6 +190,6 @@ def _point(row: BenchRow, title: str, error: Measurement, saved: float | None) -
         inputs=error.inputs,
         least_ns=row.least_ns,
         median_ns=row.median_ns,
-        doubt=row.doubt,
+        relative_uncertainty=row.relative_uncertainty,
         saved_bytes=saved,
     )

@@ -38,7 +38,7 @@ class ParetoPoint:
     inputs: int
     least_ns: float
     median_ns: float
-    doubt: float | None
+    relative_uncertainty: float | None
     saved_bytes: float | None = None
     """Per element; None if it cannot be measured or there is no gradient."""
     on_front: bool = False
@@ -76,7 +76,7 @@ class Pareto(Record):
     when: str
     seconds: float
     points: tuple[ParetoPoint, ...]
-    others_share: float | None = None
+    background_load: float | None = None
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
 

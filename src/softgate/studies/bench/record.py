@@ -1,8 +1,8 @@
 """The record of a benchmark: settings, machine, and a row for each time.
 
 Times are per element. `least_ns` is the time on a quiet machine, `median_ns` the usual one here,
-`spread` their relative difference; `doubt` is that of the least times of even and of odd turns, and
-smaller differences between two times are not significant.
+`spread` their relative difference; `relative_uncertainty` is that of the least times of even and of
+odd turns, and smaller differences between two times are not significant.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SETTING = ("quantity", "dtype", "count", "size", "threads", "inputs", "buffers")
 Setting = tuple[str, str, int, str, int, str, str]
 """Their values."""
 
-DOUBTFUL = 0.1
+UNCERTAIN = 0.1
 """Doubt above which there is a warning."""
 
 DISTURBED = 0.1
@@ -59,16 +59,16 @@ class BenchRow:
     median_ns: float | None = None
     spread: float | None = None
     """(median - least)/least."""
-    doubt: float | None = None
+    relative_uncertainty: float | None = None
     """Distance of the least time of every other turn and of the rest, relative to the smaller."""
     calls: int = 0
     first_call_ms: float | None = None
     """The first call alone: tracing, compiling, building tables."""
-    x_copy: float | None = None
+    ratio_to_copy: float | None = None
     """As a multiple of a copy of the same bytes in the same rounds."""
-    x_relu: float | None = None
+    ratio_to_relu: float | None = None
     """As a multiple of the same implementation's relu; of softgate's if it has none."""
-    x_ours: float | None = None
+    ratio_to_softgate: float | None = None
     """As a multiple of softgate's time, for code that of `same_as`."""
     same_as: str = ""
     """The function of the catalogue with the values of code that was passed."""
@@ -118,7 +118,7 @@ class Bench(Record):
     when: str
     seconds: float
     rows: tuple[BenchRow, ...]
-    others_share: float | None = None
+    background_load: float | None = None
     """Share of all cores that other processes used during the benchmark."""
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
@@ -188,9 +188,9 @@ def related(rows: Iterable[BenchRow]) -> tuple[BenchRow, ...]:
     return tuple(
         replace(
             row,
-            x_copy=ratio(row, COPY, "numpy"),
-            x_relu=ratio(row, RELU, row.implementation) or ratio(row, RELU, OURS),
-            x_ours=ratio(row, row.same_as or row.function, OURS),
+            ratio_to_copy=ratio(row, COPY, "numpy"),
+            ratio_to_relu=ratio(row, RELU, row.implementation) or ratio(row, RELU, OURS),
+            ratio_to_softgate=ratio(row, row.same_as or row.function, OURS),
         )
         for row in unique
     )
@@ -211,29 +211,32 @@ def _one_copy(rows: Iterable[BenchRow]) -> list[BenchRow]:
 
 
 def apart(row: BenchRow, other: BenchRow) -> bool:
-    """Return whether two times differ by more than their doubts."""
+    """Return whether two times differ by more than their uncertainties."""
     if row.least_ns is None or other.least_ns is None:
         return False
-    doubt = (row.doubt or 0.0) + (other.doubt or 0.0)
+    uncertainty = (row.relative_uncertainty or 0.0) + (other.relative_uncertainty or 0.0)
     low, high = sorted((row.least_ns, other.least_ns))
-    return high > low * (1 + doubt)
+    return high > low * (1 + uncertainty)
 
 
-def warnings(rows: Sequence[BenchRow], others_share: float | None, threads: int) -> tuple[str, ...]:
+def warnings(
+    rows: Sequence[BenchRow], background_load: float | None, threads: int
+) -> tuple[str, ...]:
     """Return warnings on times that may not be reliable."""
     texts = []
-    if others_share is not None and others_share > DISTURBED:
+    if background_load is not None and background_load > DISTURBED:
         effect = "times are noisy, and those of long calls, which are interrupted, are too high"
         if threads > 1:
             effect = "DO NOT TRUST times of several threads"
-        texts.append(f"other processes used {others_share:.0%} of the cores: {effect}")
-    timed = [row for row in rows if row.doubt is not None]
-    doubtful = [row for row in timed if (row.doubt or 0.0) > DOUBTFUL]
-    if doubtful:
-        worst = max(doubtful, key=lambda row: row.doubt or 0.0)
+        texts.append(f"other processes used {background_load:.0%} of the cores: {effect}")
+    timed = [row for row in rows if row.relative_uncertainty is not None]
+    uncertain = [row for row in timed if (row.relative_uncertainty or 0.0) > UNCERTAIN]
+    if uncertain:
+        worst = max(uncertain, key=lambda row: row.relative_uncertainty or 0.0)
         texts.append(
-            f"{len(doubtful)} of {len(timed)} times are uncertain by more than {DOUBTFUL:.0%} "
-            f"(worst: {worst.function} in {worst.implementation}, {worst.doubt:.0%}): this machine "
-            "is too noisy; run again, or with a larger budget"
+            f"{len(uncertain)} of {len(timed)} times are uncertain by more than {UNCERTAIN:.0%} "
+            f"(worst: {worst.function} in {worst.implementation}, "
+            f"{worst.relative_uncertainty:.0%}): this machine is too noisy; run again, or with a "
+            "larger budget"
         )
     return tuple(texts)

@@ -308,7 +308,7 @@ class BenchRun:
                 )
 
     @property
-    def others_share(self) -> float | None:
+    def background_load(self) -> float | None:
         """Share of all cores that other processes used while cells were timed."""
         return median(self.shares) if self.shares else None
 
@@ -359,7 +359,7 @@ def _timed(cell: BenchCell, name: str, prepared: PreparedCall, series: TurnSerie
         least_ns=times.least_ns / cell.count,
         median_ns=times.median_ns / cell.count,
         spread=times.spread,
-        doubt=times.doubt,
+        relative_uncertainty=times.relative_uncertainty,
         calls=times.calls,
         first_call_ms=prepared.first_call_ms,
         notes=tuple(prepared.notes),

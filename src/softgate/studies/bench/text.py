@@ -125,8 +125,8 @@ def _line(row: BenchRow, ours: BenchRow | None, notes: Footnotes) -> tuple[str, 
         row.implementation,
         _ns(row.least_ns),
         _ns(row.median_ns) + ("" if row.spread is None else f" +{row.spread:.0%}"),
-        _times(row.x_copy),
-        _times(row.x_relu),
+        _times(row.ratio_to_copy),
+        _times(row.ratio_to_relu),
         _relative(row, ours),
         "" if row.first_call_ms is None else f"{row.first_call_ms:.1f}",
         notes.mark(row.notes),
@@ -135,10 +135,10 @@ def _line(row: BenchRow, ours: BenchRow | None, notes: Footnotes) -> tuple[str, 
 
 def _relative(row: BenchRow, ours: BenchRow | None) -> str:
     """Return a time as a multiple of softgate's, with ~ if the difference is within the noise."""
-    if ours is None or row.x_ours is None:
+    if ours is None or row.ratio_to_softgate is None:
         return ""
     same = row is ours or apart(row, ours)
-    return _times(row.x_ours) if same else f"~{_times(row.x_ours)}"
+    return _times(row.ratio_to_softgate) if same else f"~{_times(row.ratio_to_softgate)}"
 
 
 def _matrix(
@@ -177,7 +177,7 @@ def _cell(row: BenchRow | None, notes: Footnotes) -> str:
 
 
 def _multiples(row: BenchRow | None) -> tuple[str, str]:
-    return ("", "") if row is None else (_times(row.x_copy), _times(row.x_relu))
+    return ("", "") if row is None else (_times(row.ratio_to_copy), _times(row.ratio_to_relu))
 
 
 def _against(ours: BenchRow | None, timed: Sequence[BenchRow | None]) -> str:

@@ -69,7 +69,7 @@ def _summary(certificate: Certificate) -> Grid:
         f"{certificate.subject} measured as {certificate.function}\n"
         f"{packages}; {certificate.machine}"
     )
-    head = ("dtype", "quantity", "inputs", "max ulp", "at", "mean ulp", "rounded right")
+    head = ("dtype", "quantity", "inputs", "max ulp", "at", "mean ulp", "correctly rounded")
     stated = any(measurement.stated_ulp is not None for measurement in certificate.measurements)
     names = (*head, *COUNTS.values(), *(("stated ulp",) if stated else ()))
     return Grid(
@@ -112,7 +112,7 @@ def _regions(measurement: Measurement) -> Grid:
         )
         for region in measurement.regions
     )
-    head = ("region", "inputs", "max ulp", "mean ulp", "rounded right")
+    head = ("region", "inputs", "max ulp", "mean ulp", "correctly rounded")
     worst = ("max at", "computed", "true")
     title = f"{measurement.dtype} {measurement.quantity}\n{measurement.truth}"
     if measurement.digest is not None:

@@ -184,6 +184,7 @@ def _worse_region(region: RegionErrors, before: RegionErrors | None) -> list[str
         )
     if same and region.rounded + region.undecided < before.rounded:
         lines.append(
-            f"{region.name}: {region.rounded:,} results rounded right, it was {before.rounded:,}"
+            f"{region.name}: {region.rounded:,} results correctly rounded, it was "
+            f"{before.rounded:,}"
         )
     return lines

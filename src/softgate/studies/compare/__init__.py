@@ -108,7 +108,7 @@ def compare(  # noqa: PLR0913  (settings of one study, by keyword)
         what, data, activations, seeds, tuning_seeds, lr, rates, baseline, pairs, alpha, data_dir,
         preset, settings,
     )  # fmt: skip
-    study = request.study()
-    if not study.possible.enough:
-        warnings.warn(str(study.possible), UserWarning, stacklevel=2)
+    study = request.plan()
+    if not study.attainable_p.enough:
+        warnings.warn(str(study.attainable_p), UserWarning, stacklevel=2)
     return study.run(store, on, jobs, progress)

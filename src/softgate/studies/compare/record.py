@@ -23,7 +23,7 @@ from .plan import ChosenRate
 from .statistics import (
     ConfidenceInterval,
     MinimumPValue,
-    best_possible,
+    attainable_p,
     check_alpha,
     holm,
     improvement,
@@ -385,16 +385,16 @@ class Comparison(Record):
         return sentences(self)
 
     @property
-    def best(self) -> MinimumPValue | None:
+    def attainable_p(self) -> MinimumPValue | None:
         """The least p-value possible with this number of seeds; None if nothing is compared."""
         if not self.differences:
             return None
-        return best_possible(len(self.seeds), len(self.differences), self.alpha)
+        return attainable_p(len(self.seeds), len(self.differences), self.alpha)
 
     @property
-    def places(self) -> tuple[TrialEnvironment, ...]:
+    def environments(self) -> tuple[TrialEnvironment, ...]:
         """The machines that trials ran on."""
-        return tuple(dict.fromkeys(outcome.place for outcome in self.outcomes))
+        return tuple(dict.fromkeys(outcome.environment for outcome in self.outcomes))
 
     @cached_property
     def score_format(self) -> ScoreFormat:

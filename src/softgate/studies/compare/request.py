@@ -17,7 +17,7 @@ from .published_experiments import PublishedExperiment, preset
 from .record import Pairs, check_pairs
 from .run import PlannedComparison
 from .scripts import UserTrainingLoop, is_function, is_loop, source
-from .statistics import MinimumPValue, best_possible, count_comparisons
+from .statistics import MinimumPValue, attainable_p, count_comparisons
 from .tasks import task
 from .trial import Trainable
 from .trial_functions import PicklableFormula, TrainableWithFormulas, shown, trial_name
@@ -47,8 +47,8 @@ class ComparisonRequest:
     preset: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def study(self) -> PlannedComparison:
-        """Return the study; raise ValueError, TypeError, OSError or ImportError if impossible."""
+    def plan(self) -> PlannedComparison:
+        """Return the planned comparison; raise an error if the request cannot be run."""
         if self.preset is None:
             return self._study(None)
         published = preset(self.preset)
@@ -84,7 +84,7 @@ class ComparisonRequest:
             rates=rates,
         )
         baseline = self._baseline(plan)
-        return PlannedComparison(plan, self._best_possible(plan), baseline, self.pairs, published)
+        return PlannedComparison(plan, self._attainable_p(plan), baseline, self.pairs, published)
 
     def _trainable(self) -> tuple[Trainable, list[str]]:
         """Return the trainable, and its activations as trials name them."""
@@ -133,7 +133,7 @@ class ComparisonRequest:
             )
         return baseline
 
-    def _best_possible(self, plan: ComparisonPlan) -> MinimumPValue:
+    def _attainable_p(self, plan: ComparisonPlan) -> MinimumPValue:
         """Return the least p-value possible with the seeds of a plan."""
         if len(plan.arms) < 2:
             raise ValueError(
@@ -142,7 +142,7 @@ class ComparisonRequest:
             )
         check_pairs(self.pairs)
         comparisons = count_comparisons(len(plan.arms), len(plan.conditions), self.pairs)
-        return best_possible(
+        return attainable_p(
             len(plan.seeds), comparisons, ALPHA if self.alpha is None else self.alpha
         )
 

@@ -52,7 +52,7 @@ class PlannedComparison:
     """A planned comparison, and the least p-value possible with its seeds."""
 
     plan: ComparisonPlan
-    possible: MinimumPValue
+    attainable_p: MinimumPValue
     baseline: str | None
     pairs: Pairs
     preset: PublishedExperiment | None = None
@@ -108,7 +108,7 @@ class PlannedComparison:
             "reported_trials": reported,
             "baseline": self.baseline,
             "pairs": self.pairs,
-            "possible": plain(self.possible),
+            "attainable_p": plain(self.attainable_p),
             "notes": self.notes,
         }
 
@@ -133,7 +133,9 @@ class PlannedComparison:
         with Executor(plan.trainable, Store(store), on, jobs) as executor:
             tuning = executor.run(plan.tuning(), watch("tuning")) if plan.tuned else []
             if tuning and all(outcome.status == "raised" for outcome in tuning):
-                raise NothingTrainedError(f"no trial could be trained; the first: {tuning[0].said}")
+                raise NothingTrainedError(
+                    f"no trial could be trained; the first: {tuning[0].message}"
+                )
             reported = executor.run(plan.reported(plan.choose(tuning)), watch("training"))
         return self.record([*tuning, *reported], outdated)
 
@@ -148,7 +150,7 @@ class PlannedComparison:
             conditions=[condition.label for condition in plan.conditions],
             baseline=self.baseline,
             pairs=self.pairs,
-            alpha=self.possible.alpha,
+            alpha=self.attainable_p.alpha,
             about=plan.trainable.describe(),
             notes=[*self.notes, *published, *notes],
         )

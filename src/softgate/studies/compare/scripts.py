@@ -44,7 +44,7 @@ from .trial import (
 MAX_POINTS = 400
 """A curve with more points is thinned by joining neighbours."""
 FIGURES = ("score", "loss", "validation_score", "validation_loss", "steps", "parameters", "flops")
-"""Keys of a script's result with a field in `TrainingResult`; other numbers go to its `more`."""
+"""Keys of a script's result with a field in `TrainingResult`; others go to its `extra_metrics`."""
 SIMPLE = (float, int, str, bool)
 REQUIRED = inspect.Parameter.empty
 TRIAL_PARAMETERS = ("activation", "seed", "report", "lr", "validation")
@@ -266,7 +266,7 @@ class ReportCallback:
             steps=int(known.get("steps", last_step)),
             parameters=int(known.get("parameters", 0)),
             flops=known.get("flops"),
-            more=more or None,
+            extra_metrics=more or None,
         )
 
 

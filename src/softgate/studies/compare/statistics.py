@@ -98,14 +98,14 @@ class ConfidenceInterval:
     kind: Literal["t", "BCa"]
 
 
-def best_possible(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> MinimumPValue:
+def attainable_p(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> MinimumPValue:
     """Return the least p-value possible with `seeds`, after Holm's correction.
 
     Examples
     --------
-    >>> print(best_possible(5))
+    >>> print(attainable_p(5))
     5 seeds: p >= 0.0625: no difference can be shown at 0.05, 6 seeds can
-    >>> best_possible(8, comparisons=5).corrected
+    >>> attainable_p(8, comparisons=5).corrected
     0.0390625
     """
     if seeds < 1 or comparisons < 1:

@@ -167,7 +167,7 @@ def difference_grid(record: Comparison) -> Grid:
     exact = all(row.exact for row in rows)
     test = "exact sign-flip test" if exact else "sign-flip test, flips sampled"
     title = (
-        f"{'Differences of all pairs' if all_pairs else f'Difference to {record.baseline}'}"
+        f"{'Differences of all pairs' if all_pairs else f'Difference from {record.baseline}'}"
         f"{' in points' if record.measure.percent else ''}, paired by seed\n"
         f"p: {test}{', corrected by Holm' if several else ''}; a verdict needs "
         f"{'corrected p' if several else 'p'} <= {record.alpha:g}\n"
@@ -304,7 +304,7 @@ def _not_detected(differences: list[PairedDifference], record: Comparison) -> st
     alike = [d for d in differences if d.verdict == "no detectable difference"]
     if not alike:
         return ""
-    lead = f"No detectable difference to {alike[0].other}: {listed(d.arm for d in alike)}."
+    lead = f"No detectable difference from {alike[0].other}: {listed(d.arm for d in alike)}."
     bounds = [abs(bound) for d in alike if (i := d.interval) for bound in (i.low, i.high)]
     if not bounds:
         return f"{lead} A small difference is possible."
@@ -322,7 +322,7 @@ def _swaps(record: Comparison) -> Iterator[str]:
     """Yield the validation scores right before and after a swap of activations."""
     cells: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     for outcome in record.outcomes:
-        more, final = outcome.measured.more or {}, outcome.measured.validation_score
+        more, final = outcome.measured.extra_metrics or {}, outcome.measured.validation_score
         before = more.get("validation_score_before_swap")
         after = more.get("validation_score_after_swap")
         trial = outcome.trial
@@ -364,7 +364,7 @@ def _identical(record: Comparison) -> Iterator[str]:
 
 
 def _power(record: Comparison) -> Iterator[str]:
-    best = record.best
+    best = record.attainable_p
     if best is None or best.enough:
         return
     many = "" if best.comparisons == 1 else f" after correction for {best.comparisons} comparisons"
@@ -390,7 +390,7 @@ def _failures(record: Comparison) -> Iterator[str]:
         )
     raised = [_failed(row, row.raised) for row in record.summaries if row.raised]
     if raised:
-        message = next((o.said for o in record.outcomes if o.status == "raised"), "")
+        message = next((o.message for o in record.outcomes if o.status == "raised"), "")
         yield (
             f"No score: {'; '.join(raised)}{f' ({message})' if message else ''}. Such a seed "
             "counts against any verdict; means and intervals are over the finished runs."
@@ -418,7 +418,7 @@ def _named(items: Iterable[ChosenRate | PairedDifference], record: Comparison) -
 
 def _uncorrected(record: Comparison) -> Iterator[str]:
     """Yield an explanation if an interval excludes 0 although no difference was detected."""
-    if record.best is None or not record.best.enough:
+    if record.attainable_p is None or not record.attainable_p.enough:
         return
     apart = [
         d
@@ -469,7 +469,7 @@ def _any_finished(choice: ChosenRate) -> bool:
 
 
 def _places(record: Comparison) -> Iterator[str]:
-    cpus = list(dict.fromkeys(place.cpu for place in record.places))
+    cpus = list(dict.fromkeys(environment.cpu for environment in record.environments))
     if len(cpus) > 1:
         yield (
             f"Runs used different CPUs ({'; '.join(cpus)}): scores of a seed can differ by "

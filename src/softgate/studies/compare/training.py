@@ -195,7 +195,7 @@ class TrainingRun:
             flops=operations(self.model, self.data.validation.x[0]),
             sites=sites,
             gradient_ratio=ratio,
-            more=more,
+            extra_metrics=more,
         )
 
 

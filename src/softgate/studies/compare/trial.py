@@ -117,7 +117,7 @@ class TrainingResult:
         State of each activation after training; empty if not diagnosed.
     gradient_ratio : float or None
         Gradient norm at the first activation divided by that at the last.
-    more : mapping
+    extra_metrics : mapping
         Figures specific to the task.
     """
 
@@ -131,7 +131,7 @@ class TrainingResult:
     flops: float | None = None
     sites: tuple[SiteHealth, ...] = ()
     gradient_ratio: float | None = None
-    more: Mapping[str, float] | None = None
+    extra_metrics: Mapping[str, float] | None = None
 
     @property
     def dead(self) -> float | None:
@@ -171,7 +171,7 @@ class Outcome(Record):
 
     Attributes
     ----------
-    status, said : str
+    status, message : str
         How the trial ended, and a message if it did not finish ("diverged at step 120").
     measured : TrainingResult
         Results; if training did not finish, only the curve up to that point.
@@ -185,17 +185,17 @@ class Outcome(Record):
 
     trial: Trial
     status: Status
-    said: str
+    message: str
     measured: TrainingResult
     step_ms: float | None
     seconds: float
-    place: TrialEnvironment
+    environment: TrialEnvironment
 
     def grids(self) -> tuple[Grid, ...]:
         """Return one row."""
         header, rows = self.table()
         cells = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in rows)
-        return (Grid(f"{self.trial.task}: {self.said or self.status}", header, cells),)
+        return (Grid(f"{self.trial.task}: {self.message or self.status}", header, cells),)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return one row."""

@@ -95,7 +95,7 @@ def rows(diagnosis: Diagnosis, most: int = ROWS) -> tuple[Site, ...]:
     evenly = [round(i * (len(sites) - 1) / (most - 1)) for i in range(most)]
     worst = sorted(
         (i for i, site in enumerate(sites) if site.name in problems),
-        key=lambda i: -max(sites[i].dead, sites[i].dead_lately),
+        key=lambda i: -max(sites[i].dead, sites[i].recently_dead),
     )
     ends = [0, len(sites) - 1]
     chosen = list(dict.fromkeys([*ends, *worst[: most // 2], *evenly]))[:most]
@@ -262,7 +262,7 @@ def units(sites: Sequence[Site]) -> list[Segment]:
     """Return each site's units, the flattest first, as blocks from 0 to 1."""
     blocks: list[Segment] = []
     for row, site in enumerate(sites):
-        dead = {*site.unit.dead, *site.unit.dead_lately}
+        dead = {*site.unit.dead, *site.unit.recently_dead}
         kinds = [DEAD if i in dead else _kind(share) for i, share in enumerate(site.unit.flat)]
         start = 0
         for kind in (DEAD, *reversed(FLAT), NEVER):

@@ -89,11 +89,11 @@ def _advice_not_finite(where: str) -> str:
 
 def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield a finding on units that are flat on every input: without gradients they stay flat."""
-    share = max(site.dead, site.dead_lately)
+    share = max(site.dead, site.recently_dead)
     if site.inputs < thresholds.inputs or share <= thresholds.dead:
         return
-    number = max(len(site.unit.dead), len(site.unit.dead_lately))
-    lately = site.dead_lately > site.dead
+    number = max(len(site.unit.dead), len(site.unit.recently_dead))
+    lately = site.recently_dead > site.dead
     inputs = "inputs in the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
     flat = "do not fire on any of the" if site.function == "relu" else "are flat on all of the"
     yield Finding(
@@ -271,7 +271,7 @@ class FailCondition:
         for site in diagnosis.sites:
             value = getattr(site, self.figure)
             if self.figure == "dead":
-                value = max(value, site.dead_lately)
+                value = max(value, site.recently_dead)
             if value is None:
                 continue
             further = worst is None or (value > worst if self.above else value < worst)

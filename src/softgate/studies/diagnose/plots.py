@@ -94,7 +94,7 @@ def diagnosis_chart(diagnosis: Diagnosis) -> Chart:
     if len(left) < len(right):
         left.append(right.pop())
     columns = [concat("vconcat", column) for column in (left, right)]
-    steps = f"{diagnosis.looked_at:,} of {diagnosis.steps:,} steps observed"
+    steps = f"{diagnosis.observed_steps:,} of {diagnosis.steps:,} steps observed"
     kinds = list(dict.fromkeys(finding.kind for finding in diagnosis.findings))
     problems = f"found: {', '.join(kinds)}" if kinds else "no problems found"
     sites = counted(len(diagnosis.sites), "site")
@@ -456,7 +456,7 @@ def silent(labels: Sequence[str], norms: Sequence[GradientNorm]) -> str:
 
 def alternative(diagnosis: Diagnosis) -> str:
     """Return one line about all charts of a diagnosis."""
-    dead = sum(len(site.unit.dead_lately) for site in diagnosis.sites)
+    dead = sum(len(site.unit.recently_dead) for site in diagnosis.sites)
     units = sum(site.units for site in diagnosis.sites)
     ratio = diagnosis.gradient_ratio
     gradient = "" if ratio is None else f"; gradient first/last {ratio:.3g}"

@@ -78,7 +78,7 @@ class UnitFigures:
     skew: Numbers
     dead: tuple[int, ...]
     """Indices of the units whose slope was flat on every input."""
-    dead_lately: tuple[int, ...]
+    recently_dead: tuple[int, ...]
     """Indices of those flat on every input of the last quarter of the steps."""
     trapped: tuple[int, ...]
     """Indices of those whose slope is negative or flat on every input, and not flat on all."""
@@ -164,9 +164,9 @@ class Site:
         return len(self.unit.dead) / self.units
 
     @property
-    def dead_lately(self) -> float:
+    def recently_dead(self) -> float:
         """The share of units flat on every input of the last quarter of the steps."""
-        return len(self.unit.dead_lately) / self.units
+        return len(self.unit.recently_dead) / self.units
 
     @property
     def trapped(self) -> float:
@@ -204,7 +204,7 @@ class Diagnosis(Record):
 
     model: str
     steps: int
-    looked_at: int
+    observed_steps: int
     every: int
     thresholds: Thresholds
     sites: tuple[Site, ...]
@@ -219,9 +219,9 @@ class Diagnosis(Record):
     def grids(self) -> tuple[Grid, ...]:
         """Return a table of sites, and the findings."""
         sites = "1 activation" if len(self.sites) == 1 else f"{len(self.sites)} activations"
-        observed = f"{self.looked_at:,} step{'' if self.looked_at == 1 else 's'} observed"
-        if self.looked_at != self.steps:
-            observed = f"{self.looked_at:,} of {self.steps:,} steps observed"
+        observed = f"{self.observed_steps:,} step{'' if self.observed_steps == 1 else 's'} observed"
+        if self.observed_steps != self.steps:
+            observed = f"{self.observed_steps:,} of {self.steps:,} steps observed"
         title = f"{self.model}: {sites}, {observed}"
         notes = f"flat: |slope| < {self.thresholds.flat:g}"
         if self.loss:
@@ -248,7 +248,7 @@ class Diagnosis(Record):
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return a row for each site."""
         header = (
-            "site", "function", "units", "dtype", "calls", "inputs", "dead", "dead_lately",
+            "site", "function", "units", "dtype", "calls", "inputs", "dead", "recently_dead",
             "trapped", "flat", "negative", "saturated", "openness", "mean", "sd", "skew",
             "activation_gain", "layer_gain", "gradient_output", "gradient_input", "nan_and_inf",
         )  # fmt: skip
@@ -368,7 +368,7 @@ class WhatIf(Record):
 
 
 def _row(site: Site) -> tuple[str, ...]:
-    shares = (max(site.dead, site.dead_lately), site.trapped, site.flat, site.negative,
+    shares = (max(site.dead, site.recently_dead), site.trapped, site.flat, site.negative,
               site.saturated)  # fmt: skip
     numbers = (site.openness, site.mean, site.sd, site.skew, site.activation_gain, site.layer_gain,
                site.gradient_output, site.gradient_input)  # fmt: skip

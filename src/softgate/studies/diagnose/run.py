@@ -181,7 +181,7 @@ def what_if(
         loss=now.loss,
         loss_before=_mean(now.losses),
         loss_after=_mean(then.losses),
-        sites=_exchanged(now, then),
+        sites=_replaced_sites(now, then),
     )
 
 
@@ -195,7 +195,7 @@ def _recorded_name(only: str | Callable[..., Any]) -> str:
     return label(resolve.activation(only, by_values=True))
 
 
-def _exchanged(now: ReplacementWatch, then: ReplacementWatch) -> tuple[ReplacedSite, ...]:
+def _replaced_sites(now: ReplacementWatch, then: ReplacementWatch) -> tuple[ReplacedSite, ...]:
     before = {site.name: site for site in now.report().sites}
     return tuple(
         ReplacedSite(

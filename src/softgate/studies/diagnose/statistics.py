@@ -252,7 +252,7 @@ def diagnosis(
     return record.Diagnosis(
         model=model,
         steps=steps,
-        looked_at=-(-steps // every),
+        observed_steps=-(-steps // every),
         every=every,
         thresholds=thresholds,
         sites=sites,
@@ -318,7 +318,7 @@ def _units(site: SiteSums, sums: Float64s, least: int | None) -> record.UnitFigu
             sd=_rounded(sd),
             skew=_rounded(skew),
             dead=_indices(dead),
-            dead_lately=_indices(dead if recent is None else recent.dead),
+            recently_dead=_indices(dead if recent is None else recent.dead),
             trapped=_indices(trapped),
         )
 

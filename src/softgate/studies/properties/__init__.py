@@ -36,7 +36,7 @@ def properties(*functions: str | Callable[..., Any], digits: int = 4) -> Propert
     >>> gelu.minimum.value, gelu.slope_roots
     (-0.169971207479903..., (-0.751791524693564...,))
     >>> relu.smoothness, relu.monotone, str(relu.level[0])
-    ('C^0', 'never falls', 'x <= 0')
+    ('C^0', 'non-decreasing', 'x <= 0')
     """
     if not functions:
         raise ValueError("no activations were given: name at least one, such as gelu")

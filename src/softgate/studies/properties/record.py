@@ -141,7 +141,7 @@ class Properties(Record):
     jumps : tuple of Jump
         Where value, slope or curvature changes at once, and by how much.
     monotone : str
-        "increasing", "never falls", "decreasing", "never rises", "constant" or "no".
+        "increasing", "non-decreasing", "decreasing", "non-increasing", "constant" or "no".
     slope_roots, level : tuple
         Single points with slope 0, and intervals on which the exact slope is 0.
     many_roots : bool
@@ -267,7 +267,7 @@ def _shape(p: Properties, digits: int) -> list[Line3]:
     roots = [show(x, digits) for x in p.slope_roots]
     return [
         *rows,
-        ("monotone", "monotone", p.monotone),
+        ("monotone", "monotone", p.monotone.replace("-", "-\n")),
         ("slope_roots", "slope roots", f"over {len(roots)}" if p.many_roots else _list(roots)),
         ("level", "slope is 0", places(p.level, digits)),
         *_extreme("largest_slope", "largest slope", p.largest_slope, digits, approached=True),

@@ -169,8 +169,8 @@ def monotone(curve: Curve) -> str:
     if signs == {0}:
         return "constant"
     for sign, strict, weak in (
-        (1, "increasing", "never falls"),
-        (-1, "decreasing", "never rises"),
+        (1, "increasing", "non-decreasing"),
+        (-1, "decreasing", "non-increasing"),
     ):
         if signs == {sign}:
             return strict

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ..store import Store, StoreError
 from ..trial import Outcome, ProgressCallback, Trainable, TrainingResult, Trial, TrialFunction
 from .progress import ProgressBoard
-from .run_trial import current_place, load_trainable, run_classified
+from .run_trial import current_environment, load_trainable, run_classified
 
 TICK_S = 0.5
 """Seconds between two checks for dead processes and for trials of other commands."""
@@ -101,8 +101,8 @@ class Scheduler:
             self.board.dropped(trial, f"the process of {trial.arm}, seed {trial.seed} was {how}")
             return
         message = f"its process was {how} {TIMES.get(tries, f'{tries} times')}"
-        place = current_place()
-        outcome = Outcome(trial, "raised", message, TrainingResult(), None, seconds, place)
+        environment = current_environment()
+        outcome = Outcome(trial, "raised", message, TrainingResult(), None, seconds, environment)
         self._end(outcome, ran=True)  # not saved: another run may succeed
 
     def _end(self, outcome: Outcome, ran: bool) -> None:

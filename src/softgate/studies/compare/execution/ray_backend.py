@@ -34,7 +34,7 @@ from .progress import ProgressBoard, throttled
 from .run_trial import (
     ExecutionError,
     LoadError,
-    current_place,
+    current_environment,
     describe_error,
     freeze_imports,
     load_trainable,
@@ -223,7 +223,7 @@ class SharedTrainable(NamedTuple):
 
 def trial_request(trial: Trial) -> dict[str, Any]:
     """Return a task's argument: the trial, and the driver's versions of torch and softgate."""
-    here = current_place()
+    here = current_environment()
     return {"trial": plain(trial), "torch": here.torch, "softgate": here.softgate}
 
 
@@ -254,7 +254,7 @@ def run_task(
     try:
         run = _load(shared)
     except (Exception, SystemExit) as error:
-        host = current_place().host
+        host = current_environment().host
         return {"error": f"cannot be loaded on {host}: {describe_error(error)}"}
     trial = Trial(**request["trial"])
     outcome, lasts = run_classified(trial, run, _progress_to(actor, trial.key))
@@ -263,7 +263,7 @@ def run_task(
 
 def mismatch(request: dict[str, Any]) -> str:
     """Return a message if this machine's package versions differ from the driver's, else ""."""
-    here = current_place()
+    here = current_environment()
     for package, version in (("torch", here.torch), ("softgate", here.softgate)):
         expected = request[package]
         if version != expected:

@@ -168,11 +168,11 @@ def run_classified(
         return Outcome(
             trial=trial,
             status=status,
-            said=message,
+            message=message,
             measured=measured,
             step_ms=1e3 * median(times) if times else None,
             seconds=perf_counter() - start,
-            place=current_place(),
+            environment=current_environment(),
         )
 
     with isolated(trial.seed):
@@ -208,7 +208,7 @@ def describe_error(error: BaseException) -> str:
     return f"{message} ({file.name}, line {line})"
 
 
-def current_place() -> TrialEnvironment:
+def current_environment() -> TrialEnvironment:
     """Return machine and versions of this process."""
     torch = sys.modules.get("torch")
     return _place(1 if torch is None else int(torch.get_num_threads()))
@@ -269,7 +269,7 @@ def load_trainable(trainable: Trainable) -> TrialFunction:
     and memory than others.
     """
     run = trainable.trial_function()
-    current_place()
+    current_environment()
     if "torch" in sys.modules:
         with isolated(0):
             _warm_up()
