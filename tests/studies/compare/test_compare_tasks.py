@@ -224,7 +224,8 @@ def test_swap_replaces_in_every_block_and_reports_scores() -> None:
     assert swapped.extra_metrics is not None
     assert saved.extra_metrics is not None
     before, after = "validation_loss_before_swap", "validation_loss_after_swap"
-    assert swapped.extra_metrics[before] == saved.extra_metrics[before] == saved.extra_metrics[after]
+    unchanged = swapped.extra_metrics[before]
+    assert unchanged == saved.extra_metrics[before] == saved.extra_metrics[after]
     assert swapped.extra_metrics[after] != swapped.extra_metrics[before]
     assert swapped.steps == saved.steps == run(chosen, "relu").steps
     assert swapped.curve[:2] == saved.curve[:2]
