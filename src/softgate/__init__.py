@@ -12,6 +12,17 @@ array([0., 2.])
 
 from __future__ import annotations
 
+import sys
+
+# While Python locates the module of `python -m softgate`, the current folder is first on the path.
+# It becomes the last here, before any other import, so that its files shadow no module.
+if (
+    sys.argv[:1] == ["-m"]
+    and not sys.flags.safe_path
+    and any(option in " ".join(sys.orig_argv) for option in ("-m softgate", "-msoftgate"))
+):
+    sys.path.append(sys.path.pop(0))
+
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules

@@ -13,6 +13,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path:  # the current folder comes first; its files must shadow no module
-        sys.path.append(sys.path.pop(0))
     main()

@@ -339,3 +339,41 @@ def test_long_paths_are_wrapped_to_the_window() -> None:
     assert "".join(narrow.rows[0][0].split()) == path
     assert "layer.0." in narrow.rows[0][0]
     assert narrow.rows[0][1] == "elu(alpha=0.5)"
+
+
+@pytest.mark.parametrize("budget", ["inf", "1e999", "nan", "-1", "0", "-inf"])
+def test_a_budget_is_a_number_of_seconds(budget: str, run_here: RunHere, tmp_path: Path) -> None:
+    result = run_here("report", "--budget", budget, "-o", str(tmp_path / "page.html"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert str(float(budget)) in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps the folder of a process")
+@pytest.mark.parametrize("words", [("table", "gelu"), ("plot", "gelu", "-o", "x.svg"), ("doctor",)])
+def test_a_deleted_working_folder_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
+    script = (
+        "import os, sys; os.rmdir(os.getcwd()); from softgate.__main__ import main;"
+        f"sys.argv = ['softgate', *{words!r}]; main()"
+    )
+    (tmp_path / "deleted").mkdir()
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, check=False, cwd=tmp_path / "deleted",
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "folder" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", ["re", "typing", "enum", "json", "html", "click", "numpy"])
+def test_python_m_imports_no_module_of_the_working_folder(module: str, tmp_path: Path) -> None:
+    (tmp_path / f"{module}.py").write_text("raise ImportError('shadowed')")
+    for words in (["table", "gelu", "--at", "1"], ["table", "code.py:f", "--at", "1"]):
+        (tmp_path / "code.py").write_text("import softgate as sg\nf = sg.gelu\n")
+        result = subprocess.run(
+            [sys.executable, "-m", "softgate", *words],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+        )  # fmt: skip
+        assert (result.returncode, result.stderr) == (0, "")
+        assert "0.8413" in result.stdout

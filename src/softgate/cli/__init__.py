@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -209,6 +210,12 @@ def main() -> None:
     if sys.stdout is None:
         click.echo("Error: stdout is closed, so that data cannot be written", err=True)
         sys.exit(1)
+    try:
+        Path.cwd()
+    except OSError as error:  # frameworks and worker processes fail in it, each in another way
+        message = f"the current folder cannot be used ({error.strerror}): change to another one"
+        click.echo(f"Error: {message}", err=True)
+        sys.exit(2)
     try:
         check_completion()
         code = softgate.main(prog_name="softgate", standalone_mode=False)

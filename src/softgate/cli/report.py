@@ -112,8 +112,8 @@ def command(
 
 def _check(budget: float, model: str | None, data: str | None, records: str | None) -> None:
     """Raise a usage error for options that exclude or need each other."""
-    if not budget > 0:
-        raise click.UsageError(f"--budget {budget:g}: expected a number of seconds above 0.")
+    if not 0 < budget < inf:
+        raise click.UsageError(f"--budget {budget}: expected a number of seconds above 0.")
     if (model is None) != (data is None):
         raise click.UsageError("--model and --data need each other: give both.")
     if model is not None and records is not None:

@@ -15,7 +15,7 @@ from .output import Format, emit, formats, save, show
 
 @click.command()
 @click.argument("target", metavar="MODEL")
-@click.option("--data", metavar="DATA", help="Inputs: .npz or .safetensors.  [default: random]")
+@click.option("--data", metavar="DATA", help="Inputs of a torch model: .npz or .safetensors.")
 @click.option("--trust", is_flag=True, help="Run code of MODEL: factories, TorchScript, .pt2.")
 @allow_missing_option
 @click.option("--all", "everything", is_flag=True, help="List unidentified functions too.")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from html import unescape
+from math import inf
 from pathlib import Path
 from re import sub
 from typing import Any
@@ -204,8 +205,8 @@ def report(
     Raises
     ------
     ValueError
-        If `budget` is not positive, if `model` and `data` are not given together, or if a
-        formula has the name of another function on the page.
+        If `budget` is not positive or is infinite, if `model` and `data` are not given together,
+        or if a formula has the name of another function on the page.
     ImportError
         If vl-convert-python, which draws the charts, is not installed: pip install
         'softgate[report]'.
@@ -217,7 +218,7 @@ def report(
     >>> import softgate as sg
     >>> sg.report().save("report.html")  # doctest: +SKIP
     """
-    if not budget > 0:
+    if not 0 < budget < inf:
         raise ValueError(f"budget = {budget!r}: expected a number of seconds above 0")
     vega.library("report")  # before any study: it raises if vl-convert is not installed
     named_formulas = _unambiguous(map(activation, several(formula)))

@@ -297,6 +297,20 @@ def test_a_store_that_cannot_be_used(folder: Path) -> None:
     assert "file" in str(result.exception)
 
 
+@pytest.mark.parametrize("suffix", [".json", ".part"])
+def test_a_folder_in_place_of_the_file_of_a_trial_is_named(folder: Path, suffix: str) -> None:
+    words = ("--seeds", "1", "--store", "trials")
+    assert run(*words).exception is None
+    file, *_ = sorted((folder / "trials").glob("*.json"))
+    file.unlink()
+    replaced = file.with_suffix(suffix)
+    replaced.mkdir()
+    result = run(*words)
+    assert isinstance(result.exception, ValueError | OSError)
+    assert replaced.name in str(result.exception)
+    assert replaced.is_dir()
+
+
 def test_python_warns_if_seeds_are_too_few(folder: Path) -> None:
     with pytest.warns(UserWarning, match="5 seeds: p >= 0.0625"):
         comparison = sg.compare("train.py:run", activations=["gelu", "relu"], seeds=5, on="here")

@@ -113,3 +113,23 @@ def test_data_with_holes_is_refused(tmp_path: Path, name: str) -> None:
         pytest.skip("this file system has no holes")
     with pytest.raises(ValueError, match=f"{size // 10**9},"):
         softgate.torch.diagnose(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()), file)
+
+
+@pytest.mark.parametrize("data", ["nosuch.npz", "exists.npz"])
+@pytest.mark.parametrize("suffix", [".onnx", ".keras"])
+def test_data_for_a_model_that_is_not_run_is_refused(
+    tmp_path: Path, suffix: str, data: str
+) -> None:
+    model, file = tmp_path / f"m{suffix}", tmp_path / "exists.npz"
+    np.savez(file, x=np.zeros(3))
+    if suffix == ".onnx":
+        model.write_bytes(sg.emit("gelu", "onnx").SerializeToString())
+    else:
+        keras = pytest.importorskip("keras")
+        keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, "gelu")]).save(model)
+    result = subprocess.run(
+        [sys.executable, "-m", "softgate", "scan", model, "--data", tmp_path / data],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "--data" in result.stderr

@@ -43,6 +43,7 @@ CAUSES = {
     errno.EPERM: "this user may not write there: choose another folder, or change its permissions",
     errno.ENOTDIR: "this is not a folder: choose another one",
     errno.EEXIST: "this is not a folder: choose another one",
+    errno.EISDIR: "it is in place of a file: remove it, or choose another folder",
     errno.ENOLCK: "the file system has no locks: choose a folder on a local disk",
     errno.EOPNOTSUPP: "the file system has no locks: choose a folder on a local disk",
     errno.ENOSYS: "this Python has no file locks: use one from python.org, conda or your system",
@@ -62,7 +63,10 @@ class StoreError(Exception):
 def store_error(folder: Path, error: OSError) -> StoreError:
     """Return the exception to raise for an error of the operating system in a store."""
     advice = CAUSES.get(error.errno or 0, "fix this, then run the same command again")
-    return StoreError(f"the store {str(folder)!r}: {error.strerror or error}: {advice}")
+    reason = error.strerror or str(error)
+    if error.errno == errno.EISDIR and error.filename is not None:
+        reason = f"{Path(error.filename).name} is a folder"
+    return StoreError(f"the store {str(folder)!r}: {reason}: {advice}")
 
 
 class TrialLock(ABC):
@@ -144,6 +148,9 @@ def lock(path: Path) -> TrialLock | None:
     """Return a lock for writing the outcome `path`, or None if a live process holds it."""
     part = path.with_suffix(".part")
     try:
+        for file in (path, part):
+            if file.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
         handle = _open_locked(part)
         if handle is None:
             return None

@@ -137,6 +137,7 @@ def scan(
     if suffix in (".onnx", ".keras"):
         if not path.is_file():
             raise ValueError(f"there is no file {text}: expected {TARGETS}")
+        refuse_data(data, text)
         if suffix == ".keras":
             from .keras_model import scan_keras
 
@@ -179,12 +180,19 @@ def _scan_object(target: Any, data: Any) -> Scan:
     if "keras" in modules:  # before torch, whose modules are its layers on that backend
         from .keras_model import scan_keras
 
+        refuse_data(data, "a Keras model")
         return scan_keras(target)
     if "torch" in modules:
         from .torch_model import scan_torch
 
         return scan_torch(target, type(target).__name__, data)
     raise TypeError(f"the model is a {type(target).__name__}: expected {TARGETS}")
+
+
+def refuse_data(data: Any, model: str) -> None:
+    """Raise ValueError for inputs of a model that is not run."""
+    if data is not None:
+        raise ValueError(f"data (--data) is for PyTorch models: {model} is not run; omit it")
 
 
 def scan_onnx(file: str) -> Scan:
