@@ -117,6 +117,15 @@ def gate_of_block(
     return activations()[meant.entry.act.name].bind(**{**meant.parameters, **parameters})
 
 
+def with_gate(activation: Activation) -> Gated | None:
+    """Return the gated function activation(a)·b; None if the catalogue has none."""
+    for function in gated().values():
+        plain = function.factor is None and activation.entry.user is None
+        if plain and function.entry.act.name == activation.name:
+            return function.bind(gate="first", **activation.parameters)
+    return None
+
+
 def named_gate(name: str, sources: Iterable[str]) -> Gated:
     """Return the gated activation called `name`; raise with suggestions if there is none."""
     try:

@@ -1,15 +1,14 @@
 """act(gate)·factor(other) and derivatives, composed in a framework's operators from the functions'.
 
-For frameworks with a compiler that fuses them, or with kernels of one operand.
+For derivatives of higher order, and where no kernel runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
-from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
 
 
@@ -29,18 +28,29 @@ def gate_and_other(call: Call, operators: Operators) -> tuple[Any, Any]:
     if len(operands) == 2:
         function.no_axis(call.axis)
     else:
-        (x,), axis = operands, _axis(call)
-        if not -len(x.shape) <= axis < len(x.shape):
-            raise ValueError(
-                f"axis = {axis} is out of range: x has {len(x.shape)} dimensions, and "
-                f"{function.name} splits it along one"
-            )
-        length = x.shape[axis]
-        if length is not None and length % 2:
-            raise ValueError(f"axis {axis} has length {length}: two equal halves need an even one")
-        operands = tuple(operators.split(x, axis))
+        (x,) = operands
+        halved(function, x.shape, call.axis)
+        operands = tuple(operators.split(x, _axis(call)))
     gate, other = operands if function.position(call.gate) == "first" else operands[::-1]
     return gate, other
+
+
+def halved(
+    function: Gated, shape: Sequence[int | None], axis: int | None
+) -> tuple[int | None, ...]:
+    """Return the shape of each half of a tensor; raise if it cannot be split."""
+    axis, lengths = -1 if axis is None else axis, list(shape)
+    if not -len(lengths) <= axis < len(lengths):
+        raise ValueError(
+            f"axis = {axis} is out of range: x has {len(lengths)} dimensions, and "
+            f"{function.name} splits it along one"
+        )
+    length = lengths[axis]
+    if length is not None:
+        if length % 2:
+            raise ValueError(f"axis {axis} has length {length}: two equal halves need an even one")
+        lengths[axis] = length // 2
+    return tuple(lengths)
 
 
 def compute_gated(call: Call, operators: Operators) -> Any:
@@ -82,18 +92,6 @@ def in_order(call: Call, first: Any, second: Any, operators: Operators) -> Any:
     pair = (first, second) if gate_first else (second, first)
     split = len(call.operands) == (2 if call.quantity == "backward" else 1)
     return operators.join(list(pair), _axis(call)) if split else pair
-
-
-def explain_composed(
-    call: Call, operators: Operators, explain: Callable[[Call], Explanation]
-) -> Explanation:
-    """Return how a gated call is computed; `explain` is the adapter's for the activation."""
-    function = cast(Gated, call.function)
-    gate, _ = gate_and_other(call._replace(quantity="value"), operators)
-    of_act = explain(call._replace(function=function.act, operands=(gate,), axis=None, gate=None))
-    shape = call.operands[0].shape if len(call.operands) == 1 else gate.shape
-    how = f"{of_act.computed_by}; times the other in an operator"
-    return replace(of_act, activation=function.name, shape=tuple(shape), computed_by=how)
 
 
 def refuse_out(call: Call) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, cast
+from itertools import zip_longest
+from typing import Any
 
 from softgate.runtime.packages import FRAMEWORKS, missing
 from softgate.runtime.packages import check as check_version
@@ -37,7 +38,7 @@ from softgate.runtime.dispatch import Call, Explanation, adapter_for
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import activations, gated, imported, recipe
 
-from .gated import Operators, compute_gated, explain_composed, refuse_out
+from .gated import halved, refuse_out
 
 Config = dict[str, Any]
 
@@ -45,43 +46,51 @@ Config = dict[str, Any]
 keras.saving.register_keras_serializable("softgate", "Function")(Activation)
 keras.saving.register_keras_serializable("softgate", "GatedFunction")(Gated)
 
-OPERATORS = Operators(
-    split=lambda x, axis: keras.ops.split(x, 2, axis),
-    join=keras.ops.concatenate,
-    zeros_like=keras.ops.zeros_like,
-    broadcast_like=lambda x, like: keras.ops.broadcast_to(x, keras.ops.shape(like)),
-)
 ACCEPTED = ("float16", "bfloat16", "float32", "float64")
 
 
 @keras.saving.register_keras_serializable(package="softgate")
 class KerasOperation(keras.Operation):
-    """A quantity of an activation as a node of a functional model, saved by its name."""
+    """A quantity of a function as a node of a functional model, saved by its name."""
 
     def __init__(
         self,
-        activation: Activation,
+        activation: Activation | Gated,
         quantity: str = "value",
         arithmetic: str | None = None,
+        axis: int | None = None,
         *,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
         self.activation, self.quantity, self.arithmetic = activation, quantity, arithmetic
+        self.axis = axis
 
-    def call(self, x: Any) -> Any:
-        """Return the quantity at each element of a tensor of the backend."""
-        function = self.activation
-        method = function if self.quantity == "value" else getattr(function, self.quantity)
-        return method(x, arithmetic=self.arithmetic)
+    def call(self, *operands: Any) -> Any:
+        """Return the quantity at each element of tensors of the backend."""
+        call = Call(
+            self.activation, self.quantity, operands, arithmetic=self.arithmetic, axis=self.axis
+        )
+        return call.method(*operands, **call.keywords)
 
-    def compute_output_spec(self, x: Any) -> Any:
-        """Return the input's shape and dtype."""
-        return keras.KerasTensor(x.shape, x.dtype)
+    def compute_output_spec(self, *operands: Any) -> Any:
+        """Return the shape and dtype of each result."""
+        shapes = [tuple(getattr(x, "shape", ())) for x in operands]
+        (dtype, *_) = (x.dtype for x in operands if isinstance(x, keras.KerasTensor))
+        if not isinstance(self.activation, Gated):
+            return keras.KerasTensor(shapes[0], dtype)
+        split = len(operands) == (2 if self.quantity == "backward" else 1)
+        shape = halved(self.activation, shapes[0], self.axis) if split else broadcast(*shapes)
+        if self.quantity == "value":
+            return keras.KerasTensor(shape, dtype)
+        if self.quantity != "curvature" and split:
+            return keras.KerasTensor(shapes[0], dtype)
+        results = 3 if self.quantity == "curvature" else 2
+        return tuple(keras.KerasTensor(shape, dtype) for _ in range(results))
 
     def get_config(self) -> Config:
-        """Return the function's name and parameters, and the quantity."""
-        chosen = {"quantity": self.quantity, "arithmetic": self.arithmetic}
+        """Return the function's name and parameters, the quantity and the options."""
+        chosen = {"quantity": self.quantity, "arithmetic": self.arithmetic, "axis": self.axis}
         return super().get_config() | {"activation": config_of(self.activation)} | chosen
 
     @classmethod
@@ -92,32 +101,71 @@ class KerasOperation(keras.Operation):
 
 def compute(call: Call) -> Any:
     """Return the results of a call with symbolic tensors or variables, differentiable."""
-    function, x = call.function, call.operands[0]
+    function: Any = call.function
     refuse_out(call)
+    if not isinstance(function, Gated) and call.quantity == "backward":
+        x, grad = call.operands
+        return compute(call._replace(quantity="slope", operands=(x,))) * grad
     if isinstance(function, Gated):
-        return compute_gated(call, OPERATORS)
-    if call.quantity == "backward":
-        return compute(call._replace(quantity="slope", operands=(x,))) * call.operands[1]
-    check(function.name, x)
-    activation = cast(Activation, function).bind(**call.parameters)
-    operation = KerasOperation(activation, call.quantity, call.arithmetic)
-    return operation(x) if isinstance(x, keras.KerasTensor) else operation.call(x.value)
+        if len(call.operands) > (2 if call.quantity == "backward" else 1):
+            function.no_axis(call.axis)
+        function = function.bind(gate=call.gate, **call.parameters)
+    else:
+        function = function.bind(**call.parameters)
+    operands = _operands(function.name, call.operands)
+    operation = KerasOperation(function, call.quantity, call.arithmetic, call.axis)
+    symbolic = any(isinstance(x, keras.KerasTensor) for x in operands)
+    return operation(*operands) if symbolic else operation.call(*operands)
+
+
+def _operands(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return operands of one dtype, without variables; raise if there is no form for a dtype."""
+    tensors = [x for x in operands if isinstance(x, keras.KerasTensor | keras.Variable)]
+    for x in tensors:
+        check(name, x)
+    dtype = keras.backend.result_type(*(x.dtype for x in tensors))
+
+    def converted(x: Any) -> Any:
+        if isinstance(x, keras.Variable):
+            x = x.value
+        if isinstance(x, int | float) or getattr(x, "dtype", None) == dtype:
+            return x
+        return keras.ops.cast(x, dtype)
+
+    return tuple(map(converted, operands))
+
+
+def broadcast(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """Return the shape to which shapes broadcast; None is an unknown length.
+
+    Examples
+    --------
+    >>> broadcast((None, 1, 4), (3, 1))
+    (None, 3, 4)
+    """
+    lengths = []
+    for axis in zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
+        known = {length for length in axis if length not in (1, None)}
+        if len(known) > 1:
+            raise ValueError(f"the shapes {' and '.join(map(str, shapes))} do not broadcast")
+        lengths.append(known.pop() if known else None if None in axis else 1)
+    return tuple(lengths[::-1])
 
 
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
-    function, x = call.function, call.operands[0]
-    if isinstance(function, Gated):
-        return explain_composed(call, OPERATORS, explain)
-    check(function.name, x)
+    function, quantity = call.function, call.quantity
+    operands = _operands(function.name, call.operands)
     function.check_parameters(call.parameters)
-    if isinstance(x, keras.KerasTensor):
+    symbolic = [x for x in operands if isinstance(x, keras.KerasTensor)]
+    if symbolic:
         how = f"an operation of a Keras model, run by {keras.backend.backend()}"
         memory = "memory managed by the backend"
-        return Explanation(function.name, call.quantity, tuple(x.shape), x.dtype, how, memory, 1)
-    adapter = adapter_for((x.value,))
+        shape, dtype = tuple(symbolic[0].shape), symbolic[0].dtype
+        return Explanation(function.name, quantity, shape, dtype, how, memory, 1)
+    adapter = adapter_for(operands)
     assert adapter is not None  # a variable holds a tensor of Keras' backend
-    return adapter.explain(call._replace(operands=(x.value,)))
+    return adapter.explain(call._replace(operands=operands))
 
 
 def check(name: str, x: Any) -> None:

@@ -16,6 +16,7 @@ from softgate.frameworks.block_arguments import (
     check_widths,
     gate_of_block,
     gated_width,
+    with_gate,
 )
 from softgate.frameworks.keras import Config
 
@@ -207,4 +208,5 @@ Activation
     def _product(self, gate: Any, up: Any) -> Any:
         if isinstance(self.act, GatedActivation):  # a function that changes both operands
             return self.act(gate, up)
-        return self.act(gate) * up
+        function = with_gate(self.act.activation)
+        return self.act(gate) * up if function is None else function(gate, up)

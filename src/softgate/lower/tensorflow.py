@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -142,26 +143,122 @@ def definition_form(root: Node, fmt: Format, parameters: tuple[str, ...] = ()) -
 
 
 def stable_form(
-    root: Node, fmt: Format, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
+    roots: tuple[Node, ...],
+    fmt: Format,
+    parameters: tuple[str, ...] = (),
+    inputs: tuple[str, ...] = ("x",),
 ) -> Form:
-    """Return a stable form as a function of tensors and parameters of one format."""
-    (plain,) = without_fma(fmt, root)
-    return framework_source.form(ordered(plain), dialect(fmt), parameters, inputs)
+    """Return stable forms as one function of tensors and parameters of one format, with a tuple."""
+    products = _Products(fmt)
+    plain = tuple(map(products.copy, without_fma(fmt, *roots)))
+    return framework_source.form(ordered(*plain), dialect(fmt), parameters, inputs)
 
 
-def ordered(root: Node) -> Node:
-    """Return the same graph with sums and products that Grappler does not reorder.
+class _Products:
+    """Graphs with products act(gate)·other that are exact where act(gate) alone is subnormal.
+
+    TensorFlow and XLA flush that to 0, although the product with a large number is normal. There
+    act(gate) is multiplied before its tail is unscaled; the other operand is unscaled in its place.
+    """
+
+    def __init__(self, fmt: Format) -> None:
+        self.fmt, self.graph = fmt, Graph()
+        self.power = Fraction(1 << fmt.scale)
+        self.new: dict[Node, Node] = {}
+        self.leaves: dict[Node, frozenset[str]] = {}
+        self._unscaled: dict[Node, bool] = {}
+
+    def copy(self, root: Node) -> Node:
+        """Return the graph of a root with such products."""
+        for node in walk(root):
+            if node in self.new:
+                continue
+            own = {str(node.attr)} if node.op == "input" else ()
+            self.leaves[node] = frozenset(own).union(*(self.leaves[arg] for arg in node.args))
+            args = [self.new[arg] for arg in node.args]
+            product = self.graph.node(node.op, *args, attr=node.attr)
+            if node.op == "mul":
+                for (old, factor), by in ((node.args, args[1]), (node.args[::-1], args[0])):
+                    if "gate" in self.leaves[old] and self.leaves[factor] & {"other", "grad"}:
+                        product = self._product(product, self.new[old], by)
+            self.new[node] = product
+        return self.new[root]
+
+    def _product(self, plain: Node, x: Node, factor: Node) -> Node:
+        if not self._is_unscaled(x):
+            return plain
+
+        def number(exponent: int) -> Node:
+            return self.graph.const(Fraction(2) ** exponent)
+
+        scaled, fmt = self._scaled(x), self.fmt
+        # What a kernel rounds to 0 stays 0: further out a tail's argument is clamped.
+        least = number(fmt.min_exponent - fmt.precision + fmt.scale)
+        tiny = number(fmt.min_exponent + fmt.precision + fmt.scale)
+        unscaled = self._keep("mul", factor, number(-fmt.scale))
+        late = self._keep("mul", self._node("keep", scaled), unscaled)
+        size = self._node("abs", scaled)
+        for condition in (
+            self._node("lt", self.graph.const(1), self._node("abs", factor)),
+            self._node("lt", size, tiny),
+            self._node("lt", least, size),
+        ):
+            late = self._node("where", condition, late, plain)
+        return late
+
+    def _is_unscaled(self, node: Node) -> bool:
+        """Return whether a node has a tail that was unscaled."""
+        if node not in self._unscaled:
+            parts = {"where": node.args[1:], "copysign": node.args[:1]}.get(node.op, node.args)
+            inside = node.op in ("keep", "neg", "copysign", "mul", "add", "sub", "where")
+            self._unscaled[node] = (
+                node.op == "unscale"
+                or (node.op == "const" and abs(Fraction(node.attr or 0)) * self.power == 1)
+                or (inside and any(map(self._is_unscaled, parts)))
+            )
+        return self._unscaled[node]
+
+    def _scaled(self, node: Node) -> Node:
+        """Return a node times 2**scale, exact where that is finite."""
+        args = list(node.args)
+        if node.op == "const":
+            assert isinstance(node.attr, Fraction)
+            return self.graph.const(node.attr * self.power)
+        if node.op == "unscale":
+            assert isinstance(args[1].attr, Fraction)
+            rest = args[1].attr * self.power
+            return args[0] if rest == 1 else self._node("mul", args[0], self.graph.const(rest))
+        if node.op == "mul" and any(map(self._is_unscaled, args)):
+            i = 0 if self._is_unscaled(args[0]) else 1
+            args[i] = self._scaled(args[i])
+        elif node.op in ("add", "sub", "where"):
+            args[-2:] = map(self._scaled, args[-2:])
+        elif node.op in ("keep", "neg", "copysign"):
+            args[0] = self._scaled(args[0])
+        else:
+            return self._keep("mul", node, self.graph.const(self.power))
+        return self._node(node.op, *args)
+
+    def _node(self, op: str, *args: Node) -> Node:
+        return self.graph.node(op, *args)
+
+    def _keep(self, op: str, *args: Node) -> Node:
+        return self._node("keep", self._node(op, *args))
+
+
+def ordered(*roots: Node) -> tuple[Node, ...]:
+    """Return the same graphs with sums and products that Grappler does not reorder.
 
     It flattens and reorders sums of sums, and factors a·b + a·c to a·(b + c): corrections for
     rounding errors would be lost. Such an x + y becomes `plus`, which subtracts -y. It also turns
     (a·b)·k into a·(b·k), where b·k may be subnormal though a·b·k is not: `keep` prevents that.
     """
     graph, new = Graph(), dict[Node, Node]()
-    for node in walk(root):
+    for node in walk(*roots):
         args = [new[arg] for arg in node.args]
         kinds = [arg.op for arg in args]
         loose = node.op == "add" and ("add" in kinds or kinds == ["mul", "mul"])
         if node.op == "mul" and any(map(scales, node.args)):
             args = [graph.node("keep", arg) if arg.op in ("mul", "div") else arg for arg in args]
         new[node] = graph.node("plus" if loose else node.op, *args, attr=node.attr)
-    return new[root]
+    return tuple(new[root] for root in roots)

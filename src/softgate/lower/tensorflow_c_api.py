@@ -107,13 +107,14 @@ def compile_create(symbols: Symbols, process: int) -> Callable[..., None]:
     return compile_module(code.module, pointers=1, counts=0)
 
 
-def compile_shape(symbols: Symbols) -> Callable[..., None]:
-    """Compile shape(context, status): results have the shape of the first operand."""
+def compile_shape(symbols: Symbols, results: int) -> Callable[..., None]:
+    """Compile shape(context, status): `results` results have the shape of the first operand."""
     code = FunctionBuilder(symbols, VOID, 2)
     context, status = code.arguments
     shape = code.call("TF_NewShapeHandle", POINTER)
     code.call("TF_ShapeInferenceContextGetInput", VOID, context, WORD(0), shape, status)
-    code.call("TF_ShapeInferenceContextSetOutput", VOID, context, WORD(0), shape, status)
+    for i in range(results):
+        code.call("TF_ShapeInferenceContextSetOutput", VOID, context, WORD(i), shape, status)
     code.call("TF_DeleteShapeHandle", VOID, shape)
     code.builder.ret_void()
     return compile_module(code.module, pointers=2, counts=0)

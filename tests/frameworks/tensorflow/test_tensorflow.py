@@ -32,9 +32,8 @@ def test_kernels_and_compositions_in_graphs(written: Path) -> None:
 
 
 def test_files_and_tensors(written: Path) -> None:
-    result = report(
-        "tensorflow", "tensorflow_files", "tensorflow_checks", arguments=(str(written),)
-    )
+    modules = "tensorflow_files", "tensorflow_checks", "tensorflow_gated"
+    result = report("tensorflow", *modules, arguments=(str(written),))
     all_hold(result)
     assert result["checked"][0] == "check_files_without_softgate"
 

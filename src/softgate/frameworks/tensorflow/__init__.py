@@ -29,20 +29,13 @@ from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.gated import Gated
 from softgate.runtime.threads import POOL
 
-from ..gated import Operators, compute_gated, explain_composed, refuse_out
+from ..gated import gate_and_other, in_order, refuse_out
 from . import cpu_kernels
 from .cpu_kernels import ACCEPTED, DTYPES, on_cpu
-from .derivatives import STABLE, Derivatives, derivatives
+from .derivatives import OPERATORS, STABLE, derivatives
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
-
-OPERATORS = Operators(
-    split=lambda x, axis: tf.split(x, 2, axis),
-    join=tf.concat,
-    zeros_like=tf.zeros_like,
-    broadcast_like=lambda x, like: tf.broadcast_to(x, tf.shape(like)),
-)
 
 
 def _exclude_from_autograph() -> None:
@@ -64,8 +57,7 @@ def compute(call: Call) -> Any:
     function = call.function
     refuse_out(call)
     if isinstance(function, Gated):
-        operands = _tensors(function, call.operands)
-        return compute_gated(call._replace(operands=operands), OPERATORS)
+        return _gated(call._replace(operands=_tensors(function, call.operands)))
     slope = call.parameters.get(cast("Activation", function).entry.tensor_slope)
     if call.quantity == "value" and tf.is_tensor(slope):
         # One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
@@ -75,21 +67,40 @@ def compute(call: Call) -> Any:
     if call.quantity != "backward":
         return bound(STABLE.index(call.quantity), _tensor(function, call.operands[0]))
     x, grad = _tensors(function, call.operands)
-    if x.shape != grad.shape or not x.shape.is_fully_defined():
-        shape = tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(grad))
-        x, grad = tf.broadcast_to(x, shape), tf.broadcast_to(grad, shape)
-    return bound.pull(0, x, grad)
+    return bound.pull(0, *_broadcast(x, grad))
+
+
+def _gated(call: Call) -> Any:
+    bound = _bind(call.function, call)
+    operands: tuple[Any, ...] = gate_and_other(call, OPERATORS)
+    if call.quantity == "backward":
+        operands = (*operands, call.operands[-1])
+    first, *second = bound(call.quantity, *_broadcast(*operands))
+    return in_order(call, first, second[0], OPERATORS) if second else first
+
+
+def _broadcast(*operands: Any) -> tuple[Any, ...]:
+    """Return tensors of one shape."""
+    shape = operands[0].shape
+    if shape.is_fully_defined() and all(x.shape == shape for x in operands):
+        return operands
+    lengths = tf.shape(operands[0])
+    for x in operands[1:]:
+        lengths = tf.broadcast_dynamic_shape(lengths, tf.shape(x))
+    return tuple(tf.broadcast_to(x, lengths) for x in operands)
 
 
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
     function, quantity = call.function, call.quantity
     if isinstance(function, Gated):
-        return explain_composed(
-            call._replace(operands=_tensors(function, call.operands)), OPERATORS, explain
-        )
-    x = _tensor(function, call.operands[0])
-    shape = () if x.shape.rank is None else tuple(x.shape)
+        operands = _tensors(function, call.operands)
+        value = call._replace(quantity="value", operands=operands)
+        x, _ = gate_and_other(value, OPERATORS)
+    else:
+        x = _tensor(function, call.operands[0])
+    shown = call.operands[0] if len(call.operands) == 1 else x
+    shape = () if shown.shape.rank is None else tuple(shown.shape)
     bound, reason = _bind(function, call), cpu_kernels.unavailable()
     in_graph = tf.is_symbolic_tensor(x)
     if not on_cpu(x) and not (in_graph and reason is None):
@@ -151,7 +162,6 @@ def _dense(activation: Function, x: Any) -> None:
         )
 
 
-def _bind(function: Function, call: Call) -> Derivatives:
+def _bind(function: Function, call: Call) -> Any:
     check_arithmetic(call.arithmetic)
-    activation = cast("Activation", function)
-    return derivatives(activation, activation.check_parameters(call.parameters), call.arithmetic)
+    return derivatives(function, function.check_parameters(call.parameters), call.arithmetic)

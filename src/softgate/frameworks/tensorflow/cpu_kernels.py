@@ -1,11 +1,12 @@
-"""softgate's kernels on the CPU: as one op of TensorFlow, or over the memory of eager tensors.
+"""softgate's kernels on the CPU: as an op of TensorFlow, or over the memory of eager tensors.
 
-The op is registered through TensorFlow's C API. Eagerly it is called; its gradient is registered. A
-graph never contains it, because XLA cannot compile it and a file with it could not be loaded
-elsewhere. A graph calls a function in operators of TensorFlow, and a second function with the op
-implements the same interface on CPUs: Grappler's implementation selector replaces the first by the
-second when the runtime prepares a graph for a CPU. Everything else processes the operators: XLA,
-SavedModel, TFLite, vectorized_map, tf.data, other devices.
+There is an op with one result, and one with two for gated functions, both registered through
+TensorFlow's C API. Eagerly they are called; their gradients are registered. A graph never contains
+them, because XLA cannot compile them and a file with them could not be loaded elsewhere. A graph
+calls a function in operators of TensorFlow, and a second function with the op implements the same
+interface on CPUs: Grappler's implementation selector replaces the first by the second when the
+runtime prepares a graph for a CPU. Everything else processes the operators: XLA, SavedModel,
+TFLite, vectorized_map, tf.data, other devices.
 
 Kernels that TensorFlow may call are never freed: when it drops them from its caches cannot be
 observed.
@@ -58,7 +59,8 @@ DTYPES: dict[Any, np.dtype[Any]] = {
 ACCEPTED = "float16, bfloat16, float32 or float64; float8 and float4 in eager mode on the CPU"
 ALIGNMENT = 64
 
-OP = "Softgate>Evaluate"
+OPS = ("Softgate>Evaluate", "Softgate>EvaluatePair")
+"""The ops with one result and with two."""
 INTERFACE, DEVICE = "api_implements", "api_preferred_device"
 """Attributes of functions that Grappler's implementation selector reads."""
 ENUMS = {
@@ -81,7 +83,8 @@ class OpKernel(NamedTuple):
     words: ctypes.Array[ctypes.c_int64]
     runner: Runner
     gradient: Gradient
-    """Returns the gradients of the operands from those and the gradient of the result."""
+    """Returns the gradients of the operands from those and the gradients of the results."""
+    op: str
 
     @property
     def address(self) -> int:
@@ -128,7 +131,8 @@ def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> OpKernel:
     chunks = address_of(loop)
     sizes = (len(route.inputs), route.results, dtype.size, ENUMS[dtype])
     words = (runner.code, runner.address, chunks, *sizes)
-    kernel = OpKernel((ctypes.c_int64 * len(words))(*words), runner, gradient)
+    op = OPS[route.results - 1]
+    kernel = OpKernel((ctypes.c_int64 * len(words))(*words), runner, gradient, op)
     _kernels[kernel.address] = kernel
     return kernel
 
@@ -139,7 +143,10 @@ def may_run_eagerly(kernel: OpKernel | None) -> bool:
 
 
 def evaluate(kernel: OpKernel, *operands: Any) -> Any:
-    """Return the result of a kernel at eager CPU tensors of one shape, differentiable."""
+    """Return the result, or results, of a kernel at eager CPU tensors of one shape.
+
+    They are differentiable.
+    """
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, core
     from tensorflow.python.framework import ops
@@ -148,7 +155,7 @@ def evaluate(kernel: OpKernel, *operands: Any) -> Any:
     attributes = ("kernel", kernel.address, "process", PROCESS)
     try:
         return pywrap_tfe.TFE_Py_FastPathExecute(
-            context.context(), OP, None, list(operands), *attributes
+            context.context(), kernel.op, None, list(operands), *attributes
         )
     except core._NotOkStatusException as error:
         ops.raise_from_not_ok_status(error, None)
@@ -181,12 +188,13 @@ class GraphFunction:
                 self._native = _traced(_op(kernel), spec, attributes | {DEVICE: "CPU"})
 
     def __call__(self, *operands: Any) -> Any:
-        """Return the result as a tensor of the graph that is being built."""
-        x = operands[0]
-        (result,) = tf.raw_ops.PartitionedCall(args=operands, Tout=[x.dtype], f=self._portable)
-        result.set_shape(x.shape)
+        """Return the results as tensors of the graph that is being built."""
+        dtypes = [result.dtype for result in self._portable.outputs]
+        results = tf.raw_ops.PartitionedCall(args=operands, Tout=dtypes, f=self._portable)
+        for result in results:
+            result.set_shape(operands[0].shape)
         _functions.setdefault(tf.compat.v1.get_default_graph(), set()).add(self)
-        return result
+        return tuple(results)
 
 
 def _traced(function: Callable[..., Any], spec: Sequence[Any], attributes: dict[str, str]) -> Any:
@@ -199,7 +207,7 @@ def _op(kernel: OpKernel) -> Callable[..., Any]:
 
     def native(*operands: Any) -> Any:
         attributes = {"kernel": kernel.address, "process": PROCESS}
-        return op_def_library.apply_op(OP, x=list(operands), **attributes)
+        return op_def_library.apply_op(kernel.op, x=list(operands), **attributes)
 
     return native
 
@@ -252,17 +260,18 @@ def _register() -> None:
     callbacks = [
         tensorflow_c_api.compile_create(symbols, PROCESS),
         tensorflow_c_api.compile_compute(symbols, pool),
-        tensorflow_c_api.compile_shape(symbols),
+        *(tensorflow_c_api.compile_shape(symbols, results) for results in (1, 2)),
     ]
     _callbacks.extend(callbacks)
-    create, compute, shape = map(address_of, callbacks)
-    # TensorFlow ends the process if an op is registered again: an interrupt may have been here.
-    if op_def_registry.get(OP) is None:
-        library.define(shape)
-    if not get_registered_kernels_for_op(OP).kernel:
-        library.implement(create, compute)
-    if OP not in ops.gradient_registry.list():
-        tf.RegisterGradient(OP)(_gradient)
+    create, compute, *shapes = map(address_of, callbacks)
+    for op, results, shape in zip(OPS, ("y", "yz"), shapes, strict=True):
+        # TensorFlow ends the process if an op is registered again: an interrupt may have been here.
+        if op_def_registry.get(op) is None:
+            library.define(op, results, shape)
+        if not get_registered_kernels_for_op(op).kernel:
+            library.implement(op, create, compute)
+        if op not in ops.gradient_registry.list():
+            tf.RegisterGradient(op)(_gradient)
     if pool is not None:
         _start_workers(pool, symbols)
 
@@ -273,8 +282,8 @@ _callbacks: list[Any] = []
 """Compiled functions that TensorFlow and threads call."""
 
 
-def _gradient(op: Any, grad: Any) -> Sequence[Any]:
-    return _kernels[op.get_attr("kernel")].gradient(*op.inputs, grad)
+def _gradient(op: Any, *grads: Any) -> Sequence[Any]:
+    return _kernels[op.get_attr("kernel")].gradient(*op.inputs, *grads)
 
 
 class _Library:
@@ -304,11 +313,11 @@ class _Library:
         pointers = (ctypes.c_void_p(a) if isinstance(a, int) else a for a in arguments)
         return function(*pointers)
 
-    def define(self, shape: int) -> None:
-        """Register the op."""
+    def define(self, op: str, results: Sequence[str], shape: int) -> None:
+        """Register an op."""
         pointer = ctypes.c_void_p
         status = self._call("TF_NewStatus", returns=pointer)
-        builder = self._call("TF_NewOpDefinitionBuilder", OP.encode(), returns=pointer)
+        builder = self._call("TF_NewOpDefinitionBuilder", op.encode(), returns=pointer)
         for attribute in (
             b"T: {half, bfloat16, float, double}",
             b"N: int >= 1",
@@ -317,17 +326,20 @@ class _Library:
         ):
             self._call("TF_OpDefinitionBuilderAddAttr", builder, attribute)
         self._call("TF_OpDefinitionBuilderAddInput", builder, b"x: N * T")
-        self._call("TF_OpDefinitionBuilderAddOutput", builder, b"y: T")
+        for result in results:
+            self._call("TF_OpDefinitionBuilderAddOutput", builder, f"{result}: T".encode())
         self._call("TF_OpDefinitionBuilderSetShapeInferenceFunction", builder, shape)
         self._call("TF_RegisterOpDefinition", builder, status)
         self._check(status)
 
-    def implement(self, create: int, compute: int) -> None:
-        """Register the op's kernel for CPUs."""
-        pointer, op = ctypes.c_void_p, OP.encode()
+    def implement(self, op: str, create: int, compute: int) -> None:
+        """Register an op's kernel for CPUs."""
+        pointer, name = ctypes.c_void_p, op.encode()
         status = self._call("TF_NewStatus", returns=pointer)
-        kernel = self._call("TF_NewKernelBuilder", op, b"CPU", create, compute, 0, returns=pointer)
-        self._call("TF_RegisterKernelBuilder", op, kernel, status)
+        kernel = self._call(
+            "TF_NewKernelBuilder", name, b"CPU", create, compute, 0, returns=pointer
+        )
+        self._call("TF_RegisterKernelBuilder", name, kernel, status)
         self._check(status)
 
     def _check(self, status: int) -> None:
@@ -392,12 +404,12 @@ def array_of(x: Any) -> Array:
     return np.asarray(x.__array__())
 
 
-def run_over_memory(runner: Runner, *inputs: Any) -> Any:
-    """Return a new tensor with a kernel's results for tensors of one shape and dtype."""
+def run_over_memory(runner: Runner, results: int, *inputs: Any) -> tuple[Any, ...]:
+    """Return new tensors with a kernel's results for tensors of one shape and dtype."""
     arrays = [array_of(x) for x in inputs]
-    out = aligned_like(arrays[0])
-    run_on_arrays(runner, (out, *arrays))
-    return tensor_of(out)
+    outs = [aligned_like(arrays[0]) for _ in range(results)]
+    run_on_arrays(runner, (*outs, *arrays))
+    return tuple(map(tensor_of, outs))
 
 
 def aligned_like(x: Array) -> Array:
