@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SUPPORT = Path(__file__).parents[1] / "support"
-FRAMEWORKS = ("torch", "torch.compile", "jax", "tensorflow", "keras", "pickles")
+FRAMEWORKS = ("numpy", "torch", "torch.compile", "jax", "tensorflow", "keras", "pickles")
 
 
 def run(program: str, *arguments: str) -> str:

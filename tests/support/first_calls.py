@@ -21,6 +21,19 @@ X = np.linspace(-5, 5, 12, dtype=np.float32).reshape(3, 4)
 Results = tuple[list[Any], list[Any]]
 
 
+def of_numpy() -> Callable[[], Results]:
+    sg.set_threads(2)
+    x = np.linspace(-5, 5, 300_001)
+
+    def call() -> Results:
+        half = sg.relu(x.astype(np.float16))
+        results = [sg.relu(x), sg.relu.slope(x[:3]), sg.reglu(x, x), half, sg.gelu(X).argmax()]
+        ramp = np.maximum(x, 0)
+        return results, [ramp, np.zeros(3), ramp * x, ramp.astype(np.float16), X.argmax()]
+
+    return call
+
+
 def of_torch() -> Callable[[], Results]:
     import torch
 
@@ -48,9 +61,8 @@ def of_torch_compile() -> Callable[[], Results]:
 
     def call() -> Results:
         x = torch.tensor(X, requires_grad=True)
-        with torch._dynamo.config.patch(
-            recompile_limit=64
-        ):  # threads start together: each compiles
+        # Threads start together: each compiles.
+        with torch._dynamo.config.patch(recompile_limit=64):
             y = compiled(x)
         (first,) = torch.autograd.grad(y.sum(), x)
         return [y.detach(), first], [value, slope]
@@ -112,6 +124,7 @@ def of_pickles() -> Callable[[], Results]:
 
 
 CALLS = {
+    "numpy": of_numpy,
     "torch": of_torch,
     "torch.compile": of_torch_compile,
     "jax": of_jax,

@@ -167,7 +167,12 @@ def _without_own_symbols() -> None:
                 raise TypeError("LoadLibrary() argument 1 must be str, not None")
             super().__init__(name, *rest, **keywords)
 
+    def system_library(name: str) -> Any:
+        assert name == "kernel32"
+        return type("Kernel32", (), {"Sleep": Library(None).usleep})
+
     ctypes.CDLL = Library  # type: ignore[misc]
+    ctypes.WinDLL = system_library  # type: ignore[attr-defined]
 
 
 def _with_creation_flags() -> None:

@@ -22,12 +22,14 @@ from softgate.formula.graph import COMPARISONS, Node, walk
 
 from .target import (
     BYTE,
+    FALSE,
     HALFWORD,
     HOST,
     INDEX,
     POINTER,
     WORD,
     CountedLoop,
+    FunctionBuilder,
     Target,
     compile_module,
     emulated_fma,
@@ -414,6 +416,16 @@ def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
     return compile_module(build_lookup_backward(fmt), pointers=4)
 
 
+def compile_copy() -> Callable[..., None]:
+    """Return the kernel that copies bytes; it ignores the constants."""
+    module, b, (out, x, _, count) = function(3)
+    places = [POINTER, POINTER, INDEX, ir.IntType(1)]
+    kind = ir.FunctionType(ir.VoidType(), places)
+    b.call(ir.Function(module, kind, "llvm.memcpy.p0.p0.i64"), [out, x, count, FALSE])
+    b.ret_void()
+    return compile_module(module, pointers=3)
+
+
 CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "constants")
 """The head of a job, in 64-bit words; the addresses of the operands follow.
 
@@ -468,3 +480,66 @@ def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
     b.position_at_end(done)
     b.ret_void()
     return module
+
+
+SPINS, SLEEPS = 1 << 15, 20
+"""A caller looks so often for the end of other threads, some 50 µs, before it sleeps between looks.
+A thread that comes before the caller sleeps so often, and then leaves."""
+
+
+def compile_on_thread(sleep: int, duration: int) -> Callable[..., None]:
+    """Compile run(state, function, job, is_caller): function(job) on one of several threads.
+
+    The upper half of `state` is 0 until the caller begins, 1 until its call has ended, then 2; the
+    lower half counts other threads. They call the function in state 1 only. The caller returns when
+    no other thread is counted: from then on none calls the function. `sleep` is the address of a
+    function of the system, `duration` what it is called with.
+    """
+    code = FunctionBuilder({"sleep": sleep}, ir.VoidType(), pointers=3, counts=1)
+    b, (state, address, job, is_caller) = code.builder, code.arguments
+    kind = ir.FunctionType(ir.VoidType(), [POINTER])
+    function = b.inttoptr(b.ptrtoint(address, INDEX), kind.as_pointer())
+    phase, one, begun = INDEX(1 << 32), INDEX(1), b.block
+    names = ("lead", "wait", "look", "doze", "join", "work", "leave", "early", "end")
+    lead, wait, look, doze, join, work, leave, early, end = map(b.append_basic_block, names)
+    b.cbranch(b.icmp_signed("!=", is_caller, INDEX(0)), lead, join)
+
+    b.position_at_end(lead)
+    b.atomic_rmw("add", state, phase, "seq_cst")
+    b.call(function, [job])
+    b.atomic_rmw("add", state, phase, "seq_cst")
+    b.branch(wait)
+    b.position_at_end(wait)
+    looks = b.phi(INDEX)
+    others = b.and_(b.load_atomic(state, "seq_cst", 8, typ=INDEX), b.sub(phase, one))
+    b.cbranch(b.icmp_signed("!=", others, INDEX(0)), look, end)
+    b.position_at_end(look)
+    next_look = b.add(looks, one)
+    b.cbranch(b.icmp_signed("<", looks, INDEX(SPINS)), wait, doze)
+    b.position_at_end(doze)
+    code.call("sleep", WORD, WORD(duration))
+    b.branch(wait)
+    for block, number in ((lead, INDEX(0)), (look, next_look), (doze, looks)):
+        looks.add_incoming(number, block)
+
+    b.position_at_end(join)
+    tries = b.phi(INDEX)
+    reached = b.lshr(b.atomic_rmw("add", state, one, "seq_cst"), INDEX(32))
+    b.cbranch(b.icmp_signed("==", reached, one), work, leave)
+    b.position_at_end(work)
+    b.call(function, [job])
+    b.branch(leave)
+    b.position_at_end(leave)
+    b.atomic_rmw("sub", state, one, "seq_cst")
+    next_try = b.add(tries, one)
+    waits = b.icmp_signed("<", next_try, INDEX(SLEEPS))
+    b.cbranch(b.and_(b.icmp_signed("==", reached, INDEX(0)), waits), early, end)
+    b.position_at_end(early)
+    code.call("sleep", WORD, WORD(duration))
+    b.branch(join)
+    for block, number in ((begun, INDEX(0)), (early, next_try)):
+        tries.add_incoming(number, block)
+
+    b.position_at_end(end)
+    b.ret_void()
+    return compile_module(code.module, pointers=3, counts=1)

@@ -18,7 +18,7 @@ from softgate.formula.formats import format_of, round_to
 from .dispatch import UfuncView
 from .printable_text import a_type
 from .routes import Route, Runner, contiguous_in_memory
-from .threads import POOL
+from .threads import POOL, share
 
 Array = np.ndarray[Any, Any]
 
@@ -442,18 +442,11 @@ def fits(x: Array, result: Array) -> bool:
 def run(runner: Runner, operands: tuple[Array, ...]) -> None:
     """Call a kernel over the memory of `operands`, of one size and layout, results first."""
     result = operands[0]
-    count, item, kernel, constants = result.size, result.itemsize, runner.run, runner.address
+    count, item, addresses = result.size, result.itemsize, tuple(map(address, operands))
     if POOL.size == 1 or count < SERIAL:
-        kernel(*map(address, operands), constants, count)
+        runner.run(*addresses, runner.address, count)
         return
-    addresses = tuple(map(address, operands))
-
-    def chunk(start: int, stop: int, _keep: tuple[Array, ...] = operands) -> None:
-        # `_keep` keeps the memory alive even if an exception ends the caller.
-        offset = start * item
-        kernel(*(a + offset for a in addresses), constants, stop - start)
-
-    POOL.run(chunk, count, item * len(operands))
+    share(POOL.start, POOL.plan(count, item * len(operands)), runner, count, item, addresses)
 
 
 def _finish(function: Any, inputs: tuple[Array, ...], result: Array, target: Array | None) -> Any:

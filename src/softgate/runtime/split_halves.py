@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import SERIAL, Array, address, broadcasts, overlaps, run
+from .arrays import Array, address, broadcasts, overlaps, run
 from .routes import Route
-from .threads import POOL
+from .threads import POOL, run_rows
 
 SHORT_ROW = 4
 """Shorter rows are gathered first: a vectorised loop would take ten times as long over them."""
@@ -81,7 +81,7 @@ def joined(halves: Sequence[Array], like: Array, axis: int) -> Array:
 def over_rows(route: Route, operands: Sequence[Array], results: int) -> None:
     """Run a kernel over matrices with contiguous rows, results first."""
     rows, columns = operands[0].shape
-    count, item = rows * columns, operands[0].itemsize
+    item = operands[0].itemsize
     if columns < SHORT_ROW:
         # Copied as one void element per row: NumPy's loops over such short rows are slow too.
         row = np.dtype((np.void, columns * item))
@@ -93,34 +93,8 @@ def over_rows(route: Route, operands: Sequence[Array], results: int) -> None:
             np.copyto(out, result)
         return
     distances = [x.strides[0] // item for x in operands]
-    steps = np.array(distances, np.int64)
-    addresses, runner = [address(x) for x in operands], route.runner(rows=True)
-
-    def part(row: int, column: int, length: int, number: int) -> None:
-        starts = (
-            start + (row * distance + column) * item
-            for start, distance in zip(addresses, distances, strict=True)
-        )
-        runner.run(*starts, runner.address, address(steps), length, number)
-
-    def chunk(start: int, stop: int, _keep: Sequence[Array] = operands) -> None:
-        # From the middle of a row to the middle of another, with whole rows between them.
-        (first, begin), (last, end) = divmod(start, columns), divmod(stop, columns)
-        if first == last:
-            part(first, begin, end - begin, 1)
-            return
-        if begin:
-            part(first, begin, columns - begin, 1)
-            first += 1
-        if first < last:
-            part(first, 0, columns, last - first)
-        if end:
-            part(last, 0, end, 1)
-
-    if POOL.size == 1 or count < SERIAL:
-        chunk(0, count)
-    elif count:
-        POOL.run(chunk, count, item * len(operands))
+    addresses = [address(x) for x in operands]
+    run_rows(POOL.start, POOL.plan, route, (rows, columns), item, distances, addresses)
 
 
 def over_halves(

@@ -1,93 +1,43 @@
-"""A pool of threads that divide the chunks of one array.
+"""A pool of threads that divide one array, and how its elements or rows are divided.
 
-Kernels run without the GIL, so plain Python threads are enough. The caller also processes chunks
-until none is left, and then waits only for chunks that a thread has begun: if the pool is busy, was
-lost in a fork or is shutting down, a call is slower, but neither wrong nor deadlocked.
+Kernels run without the GIL, so plain Python threads are enough. The caller also takes chunks until
+none is left, and then waits only for chunks that a thread has begun: if the pool is busy, was lost
+in a fork or is shutting down, a call is slower, but neither wrong nor deadlocked.
+
+The caller takes chunks and waits in one call of compiled code. Python raises an interrupt when that
+has returned, so nothing is written after a call has ended, however it ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import os
+import sys
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
-Chunk = Callable[[int, int], None]
+if TYPE_CHECKING:
+    from .routes import Route, Runner
+
+Start = Callable[[int, int, int, int], None]
+"""start(function, job, threads, 0) calls function(job) on threads, the calling one included.
+
+It returns when all calls have ended. OpenMP's GOMP_parallel is one; addresses are integers."""
+Plan = Callable[[int, int], int]
+"""plan(count, item) returns the number of threads for `count` elements of `item` bytes."""
 
 MIN_CHUNK_BYTES = 1 << 18
-"""A chunk of fewer bytes takes less time than waking a thread."""
+"""Fewer bytes are computed in less time than waking a thread takes."""
 
 ALIGNMENT = 64
 """Chunks begin on multiples of this many elements, so that no two threads share a cache line."""
 
-
-class Job:
-    """One array divided into chunks, which the caller and pool threads take in turn."""
-
-    def __init__(self, chunk: Chunk, count: int, step: int) -> None:
-        self.chunk, self.count, self.step = chunk, count, step
-        self.chunks = -(-count // step)
-        self._finished: SimpleQueue[int | BaseException] = SimpleQueue()
-        self._next, self._joined, self._left, self._lock = 0, 0, 0, threading.Lock()
-
-    def run(self) -> None:
-        """Process chunks until none is left, then wait for those of other threads.
-
-        Raises the exception of a chunk that failed.
-        """
-        done = self._process()
-        while done < self.chunks:
-            report = self._finished.get()
-            if isinstance(report, BaseException):
-                raise report
-            done += report
-
-    def help(self) -> None:
-        """Process chunks on a pool thread, unless none is left."""
-        with self._lock:
-            if self._next >= self.chunks:
-                return
-            self._joined += 1
-        try:
-            report: int | BaseException = self._process()
-        except BaseException as error:
-            report = error
-        with self._lock:
-            self._left += 1
-        self._finished.put(report)
-
-    def _process(self) -> int:
-        """Process chunks until none is left and return their number."""
-        done = 0
-        while (index := self._take()) < self.chunks:
-            start = index * self.step
-            self.chunk(start, min(start + self.step, self.count))
-            done += 1
-        return done
-
-    def _take(self) -> int:
-        with self._lock:
-            index = self._next
-            self._next += 1
-        return index
-
-    def stop(self) -> None:
-        """Wait until no pool thread processes a chunk; a further interrupt does not end the wait.
-
-        Polled: an interrupt in `SimpleQueue.get` can lose the item that it would return.
-        """
-        while True:
-            try:
-                self._next = self.chunks
-                with self._lock:
-                    running = self._joined - self._left
-                if not running:
-                    return
-                time.sleep(1e-4)
-            except KeyboardInterrupt:
-                continue
+CHUNKS = 4
+"""Chunks per thread, so that a slow thread delays the others little."""
 
 
 class ThreadPool:
@@ -95,37 +45,26 @@ class ThreadPool:
 
     def __init__(self) -> None:
         self.size = available()
-        self._start()
+        self._reset()
         if hasattr(os, "register_at_fork"):  # Windows has no fork
-            os.register_at_fork(after_in_child=self._start)
+            os.register_at_fork(after_in_child=self._reset)
 
-    def _start(self) -> None:
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
+    def _reset(self) -> None:
+        self._jobs: SimpleQueue[tuple[ctypes.c_int64, int, int]] = SimpleQueue()
         self._workers, self._lock = 0, threading.Lock()
 
-    def run(self, chunk: Chunk, count: int, item_bytes: int, size: int | None = None) -> None:
-        """Call `chunk(start, stop)` over range(count), on several threads if that is faster.
-
-        Uses at most `size` threads, by default the size of the pool.
-        """
-        threads = self.plan(count, item_bytes, size)
-        if threads == 1:
-            chunk(0, count)
-            return
-        share = -(-count // (threads * 4))
-        step = max(-(-share // ALIGNMENT) * ALIGNMENT, MIN_CHUNK_BYTES // item_bytes)
-        job = Job(chunk, count, step)
+    def start(self, function: int, job: int, threads: int, flags: int = 0) -> None:
+        """Call function(job) on threads as `Start` describes."""
+        state = ctypes.c_int64(0)
+        run = _on_thread()
         self._grow(threads - 1)
-        try:
-            for _ in range(threads - 1):
-                self._jobs.put(job)
-            job.run()
-        except BaseException:  # an interrupt too: nothing is written after the call has ended
-            job.stop()
-            raise
+        for _ in range(threads - 1):
+            self._jobs.put((state, function, job))
+        # Until here an interrupt leaves a job that no thread begins.
+        run(ctypes.addressof(state), function, job, True)
 
     def plan(self, count: int, item_bytes: int, size: int | None = None) -> int:
-        """Return how many threads `run` would use."""
+        """Return how many threads `count` elements of `item_bytes` read and written are worth."""
         return max(1, min(size or self.size, count * item_bytes // (2 * MIN_CHUNK_BYTES)))
 
     def _grow(self, workers: int) -> None:
@@ -141,9 +80,92 @@ class ThreadPool:
                 self._workers += 1
 
 
-def _serve(jobs: SimpleQueue[Job]) -> None:
+def _serve(jobs: SimpleQueue[tuple[ctypes.c_int64, int, int]]) -> None:
+    run = _on_thread()
     while True:
-        jobs.get().help()
+        state, function, job = jobs.get()
+        run(ctypes.addressof(state), function, job, False)
+
+
+@cache
+def _on_thread() -> Callable[..., None]:
+    from softgate.lower.llvm import compile_on_thread
+    from softgate.lower.target import address_of
+
+    from . import kernels
+
+    if sys.platform == "win32":
+        sleep, duration = ctypes.WinDLL("kernel32").Sleep, 1  # ms
+    else:
+        sleep, duration = ctypes.CDLL(None).usleep, 50
+    return kernels.once("on_thread", lambda: compile_on_thread(address_of(sleep), duration))
+
+
+def share(
+    start: Start, threads: int, runner: Runner, count: int, item: int, addresses: Sequence[int]
+) -> None:
+    """Divide operands of `count` elements of `item` bytes among threads."""
+    if threads == 1:
+        runner.run(*addresses, runner.address, count)
+        return
+    share = -(-count // (threads * CHUNKS))
+    step = -(-share // ALIGNMENT) * ALIGNMENT
+    words = (0, count, step, item, runner.code, runner.address, *addresses)
+    job = (ctypes.c_int64 * len(words))(*words)
+    start(_chunk_loop(len(addresses)), ctypes.addressof(job), threads, 0)
+
+
+def run_rows(
+    start: Start,
+    plan: Plan,
+    route: Route,
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Run the kernel of a route over rows and columns; each operand has a row stride."""
+    (rows, columns), operands = shape, len(addresses)
+    moved = item * operands
+    threads = plan(rows * columns, moved)
+    if threads > 1 and rows < threads * CHUNKS and plan(columns, moved) == threads:
+        for row in range(rows):
+            moved_by = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
+            share(start, threads, route.runner(), columns, item, tuple(moved_by))
+        return
+    share_rows(start, threads, route.runner(rows=True), shape, item, distances, addresses)
+
+
+def share_rows(
+    start: Start,
+    threads: int,
+    runner: Runner,
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Divide rows among threads, for a kernel that runs over rows."""
+    (rows, columns), operands = shape, len(addresses)
+    if threads == 1:
+        steps = (ctypes.c_int64 * operands)(*distances)
+        runner.run(*addresses, runner.address, ctypes.addressof(steps), columns, rows)
+        return
+    step = -(-rows // (threads * CHUNKS))
+    words = (0, rows, step, item, runner.code, runner.address, columns, *distances, *addresses)
+    job = (ctypes.c_int64 * len(words))(*words)
+    start(_chunk_loop(operands, True), ctypes.addressof(job), threads, 0)
+
+
+@cache
+def _chunk_loop(operands: int, rows: bool = False) -> int:
+    from softgate.lower.llvm import compile_chunk_loop
+    from softgate.lower.target import address_of
+
+    from . import kernels
+
+    made = kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
+    return address_of(made)
 
 
 def available() -> int:

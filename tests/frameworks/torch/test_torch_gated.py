@@ -289,7 +289,7 @@ def test_rows_on_softgates_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a forked child, where OpenMP's threads are gone."""
     x, grad = sample(300, 2048, dtype=torch.float32), sample(300, 1024, dtype=torch.float32)
     expected = sg.swiglu(x), sg.swiglu.backward(x, grad)
-    monkeypatch.setattr(openmp, "_start", lambda: None)
+    monkeypatch.setattr(openmp, "_openmp", lambda: None)
     torch.set_num_threads(4)
     assert torch.equal(sg.swiglu(x), expected[0])
     assert torch.equal(sg.swiglu.backward(x, grad), expected[1])

@@ -20,6 +20,7 @@ from torch._subclasses import FakeTensor
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
 from softgate.runtime.split_halves import SHORT_ROW
+from softgate.runtime.threads import run_rows
 
 from . import huge_pages, openmp
 from .decompositions import Decomposition
@@ -266,7 +267,7 @@ class BoundGated(BoundFunction):
         if 0 in addresses:
             raise RuntimeError(NO_MEMORY)
         shape = (count // (2 * columns), columns)
-        openmp.run_rows(route, shape, item, distances, addresses)
+        run_rows(openmp.start(), openmp.plan, route, shape, item, distances, addresses)
         return True
 
     def memory(self, *operands: torch.Tensor) -> str:
@@ -365,7 +366,7 @@ def _over(route: Route, results: Tensors, operands: Tensors) -> None:
             if 0 in addresses:
                 raise RuntimeError(NO_MEMORY)
             shape, item = (first.numel() // columns, columns), first.element_size()
-            openmp.run_rows(route, shape, item, distances, addresses)
+            run_rows(openmp.start(), openmp.plan, route, shape, item, distances, addresses)
         return
     copies = [empty_like(first) for _ in results]
     if copies[0].stride() == first.stride():

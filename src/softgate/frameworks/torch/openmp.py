@@ -11,24 +11,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import torch
 
-from softgate.runtime import kernels
+from softgate.runtime import threads
 from softgate.runtime.arrays import SERIAL
-from softgate.runtime.routes import Route, Runner
-from softgate.runtime.threads import ALIGNMENT, POOL
+from softgate.runtime.routes import Runner
+from softgate.runtime.threads import POOL, Start
 
 WORTH = 1 << 16
 """Least bytes read and written per thread: a spinning thread takes work in 2 µs."""
-
-CHUNKS = 4
-"""Chunks per thread, so that a slow thread delays the others little."""
-
-Start = Callable[[int, int, int, int], None]
 
 
 @cache
@@ -62,8 +57,10 @@ _WITH_THREADS = None if _born_by_fork() else os.getpid()
 """The process that may have live OpenMP threads; its forked children have none."""
 
 
-def _start() -> Start | None:
-    return _openmp() if os.getpid() == _WITH_THREADS else None
+def start() -> Start:
+    """Return what calls a function on threads: OpenMP, or softgate's pool."""
+    openmp = _openmp() if os.getpid() == _WITH_THREADS else None
+    return POOL.start if openmp is None else openmp
 
 
 def plan(count: int, item_bytes: int) -> int:
@@ -71,86 +68,11 @@ def plan(count: int, item_bytes: int) -> int:
     if count < SERIAL:
         return 1
     size = torch.get_num_threads()
-    if _start() is None:
+    if start() == POOL.start:
         return POOL.plan(count, item_bytes, size)
     return max(1, min(size, count * item_bytes // WORTH))
 
 
-def run(runner: Runner, count: int, item: int, addresses: tuple[int, ...]) -> None:
+def run(runner: Runner, count: int, item: int, addresses: Sequence[int]) -> None:
     """Call a kernel over operands of `count` elements of `item` bytes, on torch's threads."""
-    threads = plan(count, item * len(addresses))
-    if threads == 1:
-        runner.run(*addresses, runner.address, count)
-        return
-    start = _start()
-    if start is None:
-
-        def chunk(first: int, stop: int) -> None:
-            offset = first * item
-            runner.run(*(a + offset for a in addresses), runner.address, stop - first)
-
-        POOL.run(chunk, count, item * len(addresses), threads)
-        return
-    share = -(-count // (threads * CHUNKS))
-    step = -(-share // ALIGNMENT) * ALIGNMENT
-    words = (0, count, step, item, runner.code, runner.address, *addresses)
-    job = (ctypes.c_int64 * len(words))(*words)
-    start(_share(len(addresses)), ctypes.addressof(job), threads, 0)
-
-
-def run_rows(
-    route: Route,
-    shape: tuple[int, int],
-    item: int,
-    distances: Sequence[int],
-    addresses: Sequence[int],
-) -> None:
-    """Call a kernel over rows and columns; each operand has a row stride."""
-    (rows, columns), operands = shape, len(addresses)
-    threads = plan(rows * columns, item * operands)
-    if threads > 1 and rows < threads * CHUNKS:  # too few to be divided among the threads
-        for row in range(rows):
-            moved = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
-            run(route.runner(), columns, item, tuple(moved))
-        return
-    share_rows(route.runner(rows=True), threads, shape, item, distances, addresses)
-
-
-def share_rows(
-    runner: Runner,
-    threads: int,
-    shape: tuple[int, int],
-    item: int,
-    distances: Sequence[int],
-    addresses: Sequence[int],
-) -> None:
-    """Divide the rows among threads; for a kernel that runs over rows."""
-    (rows, columns), operands = shape, len(addresses)
-    start = _start() if threads > 1 else None
-    if start is not None:
-        step = -(-rows // (threads * CHUNKS))
-        head = (0, rows, step, item, runner.code, runner.address)
-        words = (*head, columns, *distances, *addresses)
-        job = (ctypes.c_int64 * len(words))(*words)
-        start(_share(operands, True), ctypes.addressof(job), threads, 0)
-        return
-    steps = (ctypes.c_int64 * operands)(*distances)
-    place = ctypes.addressof(steps)
-    if threads == 1:
-        runner.run(*addresses, runner.address, place, columns, rows)
-        return
-
-    def chunk(first: int, stop: int) -> None:
-        moved = (a + first * d * item for a, d in zip(addresses, distances, strict=True))
-        runner.run(*moved, runner.address, place, columns, stop - first)
-
-    POOL.run(chunk, rows, columns * item * operands, threads)
-
-
-@cache
-def _share(operands: int, rows: bool = False) -> int:
-    from softgate.lower.llvm import compile_chunk_loop
-    from softgate.lower.target import address_of
-
-    made = kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
-    return address_of(made)
+    threads.share(start(), plan(count, item * len(addresses)), runner, count, item, addresses)

@@ -26,6 +26,7 @@ from softgate.frameworks.torch.cpu_kernels import DTYPES
 from softgate.lower.column_sums import FIELDS, SETTINGS, compile_tally
 from softgate.runtime import kernels
 from softgate.runtime.routes import Runner
+from softgate.runtime.threads import share_rows
 
 Float64s = npt.NDArray[np.float64]
 
@@ -119,11 +120,11 @@ def _add_by_loop(sums: Float64s, tensors: tuple[Tensor, ...], bounds: Saturation
     words[len(dense) + 1 :].view(np.float64)[:] = bounds.flat, bounds.low, bounds.high
     runner = Runner(_loop(tensors[0].dtype), words)
     item = dense[0].element_size()
-    # share_rows divides what it calls rows, here columns, so distances are between columns.
+    # It divides what it calls rows, here columns, so distances are between columns.
     distances = (sums.itemsize // item, *(1 for _ in dense))
     addresses = (sums.ctypes.data, *(t.data_ptr() for t in dense))
     threads = openmp.plan(rows * columns, item * len(addresses))
-    openmp.share_rows(runner, threads, (columns, rows), item, distances, addresses)
+    share_rows(openmp.start(), threads, runner, (columns, rows), item, distances, addresses)
 
 
 @cache

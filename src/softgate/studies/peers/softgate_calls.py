@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from softgate.lower.llvm import compile_copy
 from softgate.lower.target import host
+from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.threads import POOL, set_threads
+from softgate.runtime.routes import Runner
+from softgate.runtime.threads import POOL, set_threads, share
 
 from .timed_call import Array, BenchTask, Call, TimedCall
 
@@ -33,14 +36,12 @@ def copy(task: BenchTask) -> TimedCall:
 
 
 def _copy(task: BenchTask) -> Call:
-    size = task.x.itemsize
     half = task.x.size // 2
+    runner = Runner(kernels.once("copy", compile_copy), np.empty(0))
 
     def copied(out: Array, source: Array) -> None:
-        if POOL.plan(out.size, size) == 1:
-            np.copyto(out, source)
-        else:
-            POOL.run(lambda i, k: np.copyto(out[i:k], source[i:k]), out.size, size)
+        addresses = (out.ctypes.data, source.ctypes.data)
+        share(POOL.start, POOL.plan(out.nbytes, 1), runner, out.nbytes, 1, addresses)
 
     def call() -> None:
         out = task.out if task.reused else np.empty_like(task.out)
