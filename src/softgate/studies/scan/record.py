@@ -165,8 +165,8 @@ class Scan(Record):
             f"{left:,} of {self.operators:,} activation operators of the model are not listed:"
         ]
         for (name, reason), members in groups.items():
-            paths = ", ".join(dict.fromkeys(member.path for member in members[:SHOWN]))
-            more = ", …" if len(members) > SHOWN else ""
+            places = list(dict.fromkeys(member.path or "the model" for member in members))
+            paths, more = ", ".join(places[:SHOWN]), ", …" if len(places) > SHOWN else ""
             count = sum(member.count for member in members)
             lines.append(f"  {count:,} {name} ({paths}{more}), because {reason}")
         return "\n".join(lines)

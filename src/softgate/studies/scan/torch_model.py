@@ -6,8 +6,7 @@ modules, classes of other libraries, scripted and exported programs are all oper
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -23,19 +22,12 @@ from softgate.formula.formats import FORMATS, Format
 from ..diagnose.loading import load_batches, model_errors, named_arguments
 from . import CLAIMS, collect, graph_notes, with_claim
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
+from .operator_count import CountedOperator, OperatorCount
 from .probing import Array, IdentifiedPart, ProbeError, Prober
-from .record import Scan
-from .torch_programs import (
-    EXAMPLE,
-    SIDE,
-    TOKENS,
-    at_module,
-    call_arguments,
-    is_exported,
-    located,
-    module_of,
-    program_inputs,
-)
+from .record import SHOWN, Scan
+from .torch_inputs import TEXT, example_inputs
+from .torch_operator_count import FUSED, AtenCount
+from .torch_programs import at_module, call_arguments, is_exported, located, module_of
 
 UNTAGGED = frozenset(
     {"_prelu_kernel", "_to_copy", "alias", "clone", "detach", "gelu_", "hardswish", "hardswish_"}
@@ -47,6 +39,10 @@ REARRANGING = frozenset({"_unsafe_view", "cat", "gather", "index", "index_select
 DIVISOR = {"div": 1, "log": 0, "pow": 0, "reciprocal": 0, "rsqrt": 0, "sqrt": 0}
 """The argument by which an operator divides, or of which it computes a root or a logarithm."""
 MOST_OPERATORS = 200_000
+OTHER_INPUTS = ("pixel_values", "input_features", "input_values")
+"""Inputs of transformers that are no text, and are counted as samples."""
+MADE = "a small input that scan made (pass data=, --data for another)"
+"""What a model failed on if there is no data."""
 MOST_ROWS = 2**31
 """More rows than a file of inputs has."""
 
@@ -61,8 +57,12 @@ class TensorReference:
 class OperatorCall:
     """One call of an operator: tensors are `TensorReference`s, scalar constants are tensors."""
 
-    def __init__(self, function: Any, arguments: list[Any], layout: Any, path: str) -> None:
+    def __init__(
+        self, function: Any, arguments: list[Any], layout: Any, path: str, number: int
+    ) -> None:
         self.function, self.arguments, self.layout, self.path = function, arguments, layout, path
+        self.number = number
+        """The number of the call in the operator count."""
 
     @property
     def name(self) -> str:
@@ -108,6 +108,9 @@ class Recorder(TorchDispatchMode):
         self._numbers = WeakTensorKeyDictionary()
         """Numbers of values by their tensors, not by ids, which later tensors may reuse."""
         self._alive: list[Tensor] = []
+        self.count = AtenCount(lambda: self.paths[-1])
+        self.unused: list[str] = []
+        """The modules that did not run, although they may compute activations."""
         self._at_module = at_module()
         for tensor in tree_flatten(inputs)[0]:
             if isinstance(tensor, Tensor):
@@ -150,7 +153,9 @@ class Recorder(TorchDispatchMode):
             results = results[:1]  # the other one is a buffer for the backward
         elementwise = plain and len(results) == 1 and _is_elementwise(func)
         self.calls.append(
-            OperatorCall(func, arguments if elementwise else [], layout, self.paths[-1])
+            OperatorCall(
+                func, arguments if elementwise else [], layout, self.paths[-1], self.count.running
+            )
         )
         outputs = tuple(map(self._new, results))
         name = self.calls[-1].name
@@ -203,8 +208,10 @@ def _is_elementwise(function: Any) -> bool:
 def _paths(model: nn.Module, recorder: Recorder) -> Iterator[None]:
     """Keep the path of the module that runs in `recorder.paths`."""
     names = {module: name for name, module in model.named_modules()}
+    ran = set[nn.Module]()
 
     def enter(module: nn.Module, _: Any) -> None:
+        ran.add(module)
         recorder.paths.append(names.get(module, recorder.paths[-1]))
 
     def leave(*_: Any) -> None:
@@ -216,6 +223,18 @@ def _paths(model: nn.Module, recorder: Recorder) -> Iterator[None]:
                 stack.callback(module.register_forward_pre_hook(enter).remove)
                 stack.callback(module.register_forward_hook(leave, always_call=True).remove)
         yield
+    recorder.unused = list(_unused(model, "", ran))
+
+
+def _unused(module: nn.Module, path: str, ran: Collection[nn.Module]) -> Iterator[str]:
+    """Yield the outermost modules that did not run and are more than a layer with weights."""
+    if isinstance(module, torch.jit.ScriptModule | torch.fx.GraphModule):
+        return
+    if module in ran or any(inner in ran for inner in module.modules()):
+        for name, child in module.named_children():
+            yield from _unused(child, f"{path}.{name}".lstrip("."), ran)
+    elif type(module).__module__ == nn.GELU.__module__ or any(True for _ in module.children()):
+        yield path
 
 
 def record_run(
@@ -230,7 +249,11 @@ def record_run(
     # The fast path of nn.TransformerEncoderLayer is one operator with the activation inside.
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with located(model) as called, _paths(model, recorder), torch.no_grad(), recorder:
+        # The count is entered last, so that it sees each call as the model made it.
+        with ExitStack() as stack:
+            called = stack.enter_context(located(model))
+            for context in (_paths(model, recorder), torch.no_grad(), recorder, recorder.count):
+                stack.enter_context(context)
             return called(*args, **kwargs)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
@@ -265,7 +288,37 @@ class TorchGraph:
 
     def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
         """Return the calls of a subgraph, each with its key in the operator count."""
-        return {i: i for i in subgraph.operations}
+        return {i: (self._recorder.calls[i].number, 0) for i in subgraph.operations}
+
+    @property
+    def count(self) -> list[CountedOperator]:
+        """The activation operators of the run, counted apart from its graph."""
+        return self._recorder.count.operators
+
+    @property
+    def unused(self) -> list[str]:
+        """The modules that did not run."""
+        return self._recorder.unused
+
+    def why_unlisted(self, key: Any) -> str:
+        """Return why the operator with this key is in no row."""
+        calls = self._recorder.calls
+        place = next((i for i, call in enumerate(calls) if call.number == key[0]), None)
+        if place is None:
+            return "it does not depend on the input of the model"
+        operation = self._recorder.operations[place]
+        if operation.kind == "_prelu_kernel" and not operation.elementwise:
+            return "it has several slopes, which no function of one value has"
+        if operation.kind in FUSED or ("." in operation.kind and not operation.elementwise):
+            return f"it is computed inside {operation.kind}"
+        if not self._graph.is_function(operation.outputs[0]):
+            return "an input besides its argument is not a scalar constant"
+        if not self._graph.is_used(operation.outputs[0]):
+            return "its result is not used"
+        kind = str(self._recorder.dtypes[operation.inputs[0]]).removeprefix("torch.")
+        if kind not in FORMATS:
+            return f"its argument is {kind}"
+        return "it is linear or constant between -4 and 4"
 
     @property
     def skipped(self) -> int:
@@ -336,17 +389,29 @@ def scan_torch(model: Any, name: str, data: Any = None) -> Scan:
     if not isinstance(model, nn.Module):
         raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
     batch, unit, count = _batch(model, name, data)
-    with model_errors(name, "a small input" if data is None else "its data"):
+    with model_errors(name, MADE if data is None else "its data"):
         args, kwargs = _arguments(batch, model)
         graph = TorchGraph(model, args, kwargs)
-    identified, others = collect(graph, count)
+    operators = OperatorCount(graph.count)
+    identified, others = collect(graph, count, operators)
     notes = graph_notes(graph)
+    if graph.unused:
+        shown = ", ".join(graph.unused[:SHOWN]) + (", …" if len(graph.unused) > SHOWN else "")
+        notes.append(
+            f"not run on {MADE if data is None else 'its data'}, and not examined: {shown}"
+        )
+    unlisted = operators.unlisted(graph.why_unlisted)
     configuration = getattr(model, "config", None)
     field = next((n for n in CLAIMS if isinstance(getattr(configuration, n, None), str)), None)
     if field is None:
-        return Scan(name, "torch", unit, None, identified, others, tuple(notes))
+        return Scan(
+            name, "torch", unit, None, identified, others, tuple(notes), operators.total, unlisted
+        )
     identified, claim, mismatches = with_claim(identified, field, getattr(configuration, field))
-    return Scan(name, "torch", unit, claim, identified, others, (*mismatches, *notes))
+    notes = [*mismatches, *notes]
+    return Scan(
+        name, "torch", unit, claim, identified, others, tuple(notes), operators.total, unlisted
+    )
 
 
 def _arguments(batch: Any, model: nn.Module) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -372,49 +437,8 @@ def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
     if target_of(model, batch) is not None:
         batch = batch[:-1]  # a batch (x, y) of a data loader
     args, kwargs = _arguments(batch, model)
-    tokens = next((v for k, v in kwargs.items() if k.endswith("input_ids")), None)
-    if isinstance(tokens, Tensor):
+    tokens = next((kwargs[key] for key in TEXT if key in kwargs), None)
+    if isinstance(tokens, Tensor) and not any(key.startswith(OTHER_INPUTS) for key in kwargs):
         return batch, "token", tokens.numel()
     first = next((t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)), None)
     return batch, "sample", len(first) if first is not None and first.dim() else 1
-
-
-def example_inputs(model: nn.Module, name: str) -> Any:
-    """Return a small input, from the configuration of a model or from its first layer."""
-    if EXAMPLE in vars(model):
-        args, kwargs = vars(model)[EXAMPLE]
-        names = [parameter.name for parameter in named_arguments(model)]
-        return {**dict(zip(names, args, strict=False)), **kwargs} if kwargs else args
-    if isinstance(model, torch.jit.ScriptModule):
-        return program_inputs(model, name)
-    configuration = getattr(model, "config", None)
-    main_input = getattr(model, "main_input_name", None)
-    arguments = set(inspect.signature(model.forward).parameters)
-    floats = (p.dtype for p in model.parameters() if p.is_floating_point())
-    dtype = next(floats, torch.float32)
-    if configuration is not None and main_input == "input_ids":
-        vocabulary = int(getattr(configuration, "vocab_size", 2) or 2)
-        ids = torch.arange(1, 1 + TOKENS).remainder(vocabulary).unsqueeze(0)
-        inputs = {"input_ids": ids}
-        if getattr(configuration, "is_encoder_decoder", False) and "decoder_input_ids" in arguments:
-            inputs["decoder_input_ids"] = ids
-        return inputs
-    if configuration is not None and main_input == "pixel_values":
-        vision = getattr(configuration, "vision_config", configuration)
-        size = getattr(vision, "image_size", 224)
-        height, width = size if isinstance(size, tuple | list) else (size, size)
-        channels = int(getattr(vision, "num_channels", 3))
-        return {"pixel_values": torch.zeros(1, channels, int(height), int(width), dtype=dtype)}
-    for layer in model.modules():
-        if isinstance(layer, nn.Linear):
-            return torch.linspace(-1, 1, layer.in_features, dtype=dtype).unsqueeze(0)
-        if isinstance(layer, nn.Embedding):
-            return torch.arange(TOKENS).remainder(layer.num_embeddings).unsqueeze(0)
-        if isinstance(layer, nn.Conv1d | nn.Conv2d | nn.Conv3d):
-            sides = (SIDE,) * len(layer.kernel_size)
-            return torch.zeros(1, layer.in_channels, *sides, dtype=dtype)
-        if isinstance(layer, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-            break
-    if not any(True for _ in model.parameters()):
-        return torch.linspace(-1, 1, TOKENS).unsqueeze(0)
-    raise ValueError(f"{name}: an input cannot be derived from its layers; pass data= (--data)")
