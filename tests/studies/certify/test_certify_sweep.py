@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -62,43 +60,50 @@ def test_an_interrupted_sweep_goes_on(
 
 
 @pytest.mark.usefixtures("small_sweeps")
+@pytest.mark.parametrize("where", ["a thread is started", "the threads are awaited"])
 def test_an_interrupt_in_the_first_round_keeps_what_was_done(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     arguments = ("softgate:gelu", *QUICK, "--exhaustive", "--json")
     _, whole, _ = run(*arguments)
-    measure, main = sweep.RegionMeter.measure, threading.main_thread()
-    sent = threading.Event()
-    created: list[sweep.BlockQueue] = []
+    measure = sweep.RegionMeter.measure
+    measured, stopped = threading.Event(), threading.Event()
 
-    class RecordedBlockQueue(sweep.BlockQueue):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            created.append(self)
+    class Blocks(sweep.BlockQueue):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if name == "stopped" and value:
+                stopped.set()
 
-    def interrupting(meter: sweep.RegionMeter, first: int, y: Any) -> None:
+    def measure_two(meter: sweep.RegionMeter, first: int, y: Any) -> None:
         measure(meter, first, y)
         if first == sweep.BLOCK:
-            assert main.ident is not None
-            signal.pthread_kill(main.ident, signal.SIGINT)
-            sent.set()
+            measured.set()
         if first >= sweep.BLOCK:  # no thread takes another block until the sweep has stopped
-            assert sent.wait(60)
-            deadline = time.monotonic() + 60
-            while not created[-1].stopped:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            assert stopped.wait(600)
 
-    monkeypatch.setattr(sweep, "BlockQueue", RecordedBlockQueue)
-    monkeypatch.setattr(sweep, "ROUND", sweep.INPUTS)
-    monkeypatch.setattr(sweep.RegionMeter, "measure", interrupting)
-    code, out, err = run(*arguments)
+    def interrupt(*_: Any) -> NoReturn:
+        assert measured.wait(600)
+        raise KeyboardInterrupt
+
+    class Pool(sweep.ThreadPoolExecutor):
+        def submit(self, *arguments: Any) -> Any:
+            future = super().submit(*arguments)
+            return interrupt() if where == "a thread is started" else future
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "BlockQueue", Blocks)
+        patched.setattr(sweep, "ROUND", sweep.INPUTS)
+        patched.setattr(sweep.RegionMeter, "measure", measure_two)
+        patched.setattr(sweep, "ThreadPoolExecutor", Pool)
+        if where == "the threads are awaited":
+            patched.setattr(sweep, "wait", interrupt)
+        code, out, err = run(*arguments)
     assert (code, out) == (130, "")
     (state,) = tmp_path.iterdir()
     done = json.loads(state.read_text())["sweeps"]["float32 value"]["done"]
     assert 2 * sweep.BLOCK <= done < sweep.INPUTS
     assert f"Saved in {state.name}: float32 value {done:,} of 4,194,304 inputs" in err
-    monkeypatch.setattr(sweep.RegionMeter, "measure", measure)
     assert run(*arguments)[1] == whole
 
 

@@ -12,7 +12,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -401,8 +401,10 @@ def _round(
     pool: ThreadPoolExecutor, blocks: BlockQueue, meters: list[_ErrorMeter[S]], state: S
 ) -> S:
     """Return the state after a round; raise SweepInterrupt on an interrupt."""
-    futures = [pool.submit(blocks.work, meter) for meter in meters]
+    futures: list[Future[None]] = []
     try:
+        for meter in meters:
+            futures.append(pool.submit(blocks.work, meter))  # noqa: PERF401 (those before an interrupt count)
         # With a timeout: a signal that arrives just before this thread waits is handled only when
         # it wakes.
         while wait(futures, WAKE_S).not_done:
