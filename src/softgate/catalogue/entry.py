@@ -53,10 +53,60 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """Largest error in ulps that a kernel of one format may have (measured, then rounded up)."""
+    """Error bounds of a kernel in one format, in ulps: measured, not proven.
+
+    float32 is measured at all inputs; of float64 the largest error that was found times 1.1,
+    rounded up to a tenth.
+    """
 
     value: float
     slope: float
+
+
+CONTRACT_ULP = 4.0
+"""The error bound with parameters other than the defaults, or theirs where that is larger."""
+
+
+@dataclass(frozen=True)
+class ParameterRange:
+    """Parameters with which an error bound holds, as text and as a test of `values[name]`."""
+
+    text: str
+    contains: Callable[[Mapping[str, float]], bool]
+
+
+class Bounded:
+    """The error bounds of an entry."""
+
+    bounds: Mapping[str, ErrorBound]
+    bounded_where: Mapping[str, ParameterRange]
+    """By format, the parameters with which the bounds for others than the defaults hold."""
+
+    def bound(
+        self, quantity: str, fmt: str, values: Mapping[str, float] | None = None
+    ) -> float | None:
+        """Return the error bound with parameters other than the defaults; None if none holds.
+
+        Without `values`, with all in `bounded_where`.
+        """
+        where = self.bounded_where.get(fmt)
+        if values is not None and where is not None and not where.contains(values):
+            return None
+        stated = self.bounds.get(fmt)
+        return CONTRACT_ULP if stated is None else max(CONTRACT_ULP, getattr(stated, quantity))
+
+    def describe_bounds(self, slope: str, parameters: bool) -> list[str]:
+        """Return the bounds as lines of text; with `parameters`, also those for other ones."""
+        lines = []
+        for name, bound in self.bounds.items():
+            line = f"{name}: value within {bound.value:g} ulp, {slope} within {bound.slope:g}"
+            if parameters:
+                value, change = self.bound("value", name), self.bound("slope", name)
+                line += f"; with other parameters {value:g} and {change:g}"
+                where = self.bounded_where.get(name)
+                line += "" if where is None else f" where {where.text}"
+            lines.append(f"{line}.")
+        return [*lines, "These bounds are measured, not proven."] if lines else []
 
 
 LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
@@ -81,7 +131,7 @@ class UserFormula:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(Bounded):
     """One activation of the catalogue.
 
     `definition(f, x, **parameters)` is mathematics over a `ExactArithmetic`; `value`, `slope` and
@@ -117,6 +167,7 @@ class Entry:
     exact: tuple[str, ...] = ()
     operators: DefinitionForm | None = None
     """The definition for frameworks' operators (exp, log, erfc …) if these underflow in it."""
+    bounded_where: Mapping[str, ParameterRange] = field(default_factory=dict)
     terms: Callable[..., tuple[Node, ...]] | None = None
     """(f, x, **parameters): the summands of the definition, if it has a root where they cancel.
     Errors are measured in ulps of the largest."""

@@ -10,14 +10,14 @@ errors, and from shared subexpressions, since backward needs both.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import clamped_swiglu, gelu, gelu_tanh, relu, sigmoid, silu
-from .entry import Entry, ErrorBound, Parameter, StableForm
+from .entry import Bounded, Entry, ErrorBound, Parameter, ParameterRange, StableForm
 
 Both = Callable[..., tuple[Node, Node]]
 
@@ -26,7 +26,7 @@ SHAZEER = "Shazeer 2020, GLU variants improve transformer (arXiv:2002.05202)"
 
 
 EXACTNESS = (
-    "That holds where the gate's activation is a normal number of the format (in 16-bit formats,",
+    "They hold where the gate's activation is a normal number of the format (in 16-bit formats,",
     "of float32); where it is subnormal, its own rounding times |other| comes on top.",
 )
 """Documentation of errors, for every gated activation."""
@@ -40,7 +40,7 @@ CLAMPED = (
 
 
 @dataclass(frozen=True, eq=False)
-class GatedEntry:
+class GatedEntry(Bounded):
     """One gated activation: `act` of the operand at `position`, times the other operand.
 
     With `factor`, times that function of the other operand: a piecewise linear one, which has the
@@ -63,6 +63,7 @@ class GatedEntry:
     factor: Entry | None = None
     parts: Callable[..., TwoFloat] | None = None
     product: str = ""
+    bounded_where: Mapping[str, ParameterRange] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     user: None = None
 
@@ -102,8 +103,7 @@ class GatedEntry:
         lines += ['gate : {"first", "second"}, optional', "    Which operand is the gate."]
         lines += ["", "Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
         lines += ["Notes", "-----", f"Source: {self.paper}."]
-        for name, bound in self.bounds.items():
-            lines += [f"{name}: value within {bound.value:g} ulp, slopes within {bound.slope:g}."]
+        lines += self.describe_bounds("slopes", bool(self.parameters))
         ends = INFINITIES if self.factor is None else CLAMPED
         return "\n".join([*lines, *EXACTNESS, *ends])
 

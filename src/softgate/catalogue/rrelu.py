@@ -10,7 +10,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import leaky_relu
-from .entry import Entry, ErrorBound, Parameter
+from .entry import Entry, ErrorBound, Parameter, ParameterRange
 
 HALF = Fraction(1, 2)
 
@@ -20,14 +20,15 @@ def definition(f: ExactArithmetic, x: Node, lower: Node, upper: Node) -> Node:
 
 
 def mean(f: KernelArithmetic, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
-    """Return (lower + upper)/2 in two parts, with the rounding error of the sum."""
+    """Return (lower + upper)/2 in two parts, the first rounded correctly where they cancel, too."""
     a, b = lower.hi, upper.hi
     total = a + b
     back = total - a
     rest = (a - (total - back)) + (b - back)
     for low in (lower.lo, upper.lo):
         rest = rest if low is None else rest + low
-    return TwoFloat(total * HALF, rest * HALF)
+    hi = total + rest
+    return TwoFloat(hi * HALF, (rest - (hi - total)) * HALF)
 
 
 def value(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
@@ -65,5 +66,14 @@ entry = Entry(
     ),
     piecewise_linear=True,
     backward_from_output=True,
+    # In float32, both are carried to 2**-49 of their size.
+    bounded_where={
+        "float32": ParameterRange(
+            "|lower + upper| >= 2**-20*|upper|",
+            lambda values: (
+                abs(values["lower"] + values["upper"]) >= 2.0**-20 * abs(values["upper"])
+            ),
+        )
+    },
     special_case_of="leaky_relu",
 )

@@ -12,7 +12,12 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Entry, ErrorBound, Parameter
+from .entry import Entry, ErrorBound, Parameter, ParameterRange
+
+BOUNDED = ParameterRange(
+    "alpha_n <= 2*beta", lambda values: values["alpha_n"] <= 2 * values["beta"]
+)
+"""Where alpha_n is larger, the rounding errors of exp(x) - 1 - x are up to 7 ulp of the result."""
 
 
 class NegativeSide(NamedTuple):
@@ -48,10 +53,11 @@ def operators(
 def terms(
     f: ExactArithmetic, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node
 ) -> tuple[Node, ...]:
-    """Return the two summands."""
+    """Return the two summands, and between eps and 0, where the first cancels, its part."""
     inner = f.where(x <= eps, x, eps)
     bent = f.where(x > 0, alpha_p * x * x, alpha_n * (f.expm1(inner) - x))
-    return bent, beta * x
+    part = f.where(x > 0, 0, f.where(x <= eps, 0, alpha_n * x))
+    return bent, beta * x, part
 
 
 def left(
@@ -102,7 +108,9 @@ def value(
 ) -> Node:
     rise = f.fma(x, alpha_p.hi, beta.hi)
     if alpha_p.lo is not None and beta.lo is not None:
-        rise += f.fma(finite(f, x), alpha_p.lo, beta.lo)
+        # Where it has overflowed, the smaller parts may have done so with the other sign.
+        rest = f.fma(x, alpha_p.lo, beta.lo)
+        rise = f.where(rise < 2**f.fmt.max_exponent, rise + rest, rise)
     p = left(f, x, alpha_n, beta, eps)
     far = f.fma(-p.fall, alpha_n.hi, times(f, x, p.rest))
     bent, linear = bend(f, p.b), times(f, x, beta)
@@ -185,6 +193,8 @@ entry = Entry(
             tested=(-0.01,),
         ),
     ),
+    bounded_where={"float32": BOUNDED, "float64": BOUNDED},
     notes="It has a root where x < 0 if alpha_n > beta. Its errors are measured in ulps of the "
-    "larger summand, alpha_n*(exp(x) - 1 - x) or beta*x.",
+    "larger summand, alpha_n*(exp(x) - 1 - x) or beta*x; between eps and 0, where the first is "
+    "alpha_n*(exp(eps) - 1) - alpha_n*x, of the largest of these.",
 )

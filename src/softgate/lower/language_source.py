@@ -172,7 +172,9 @@ def described(function: EmittedFunction, real: str) -> str:
 def remarks(unit: EmittedActivation) -> list[str]:
     """Return what the bounds of an activation refer to, in lines of plain text."""
     derivatives = any(f.quantity != "value" for f in unit.functions)
-    return [*(SCALE if unit.gated and derivatives else ()), *unit.notes]
+    measured = any(f.bound for f in unit.functions)
+    known = ("These bounds are measured, not proven.",) if measured else ()
+    return [*known, *(SCALE if unit.gated and derivatives else ()), *unit.notes]
 
 
 def limit(bound: float | None) -> str:

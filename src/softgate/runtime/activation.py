@@ -433,6 +433,5 @@ def _documentation(entry: Entry) -> str:
     lines += ["Notes", "-----", f"Source: {entry.paper or 'a formula of your own'}."]
     if entry.notes:
         lines.append(entry.notes)
-    for name, bound in entry.bounds.items():
-        lines.append(f"{name}: value within {bound.value:g} ulp, slope within {bound.slope:g}.")
+    lines += entry.describe_bounds("slope", bool(entry.parameters))
     return "\n".join(lines)

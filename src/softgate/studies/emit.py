@@ -56,8 +56,6 @@ LANGUAGES = {
 SPELLINGS = {"javascript": "js", "cu": "cuda"}
 """Other names of languages."""
 QUANTITIES = ("value", "slope", "backward")
-CONTRACT_ULP = 4.0
-"""The error bound for all parameters; that of an entry, for the defaults, is smaller."""
 ONCE_ULP, UNFUSED_ULP = 0.51, 5.0
 """Error bounds of ONNX models: results rounded once from float64, and float64 without fma."""
 WIDTH = 92
@@ -219,13 +217,14 @@ def unit(
         if (f.widened and (f.quantity, "float64") not in present)
         or (f.arguments and language == "js")
     ]
+    gated_notes = GATED_NOTES if isinstance(entry, GatedEntry) else ()
     return EmittedActivation(
         name=entry.name,
         command=_command(bound) if isinstance(bound, Activation) else None,
         heading=tuple(_heading(entry, general)),
         functions=tuple(functions),
         gated=isinstance(entry, Entry) and accuracy.gate(entry) is not None,
-        notes=GATED_NOTES if isinstance(entry, GatedEntry) else (),
+        notes=(*_ranges(entry, formats, general), *gated_notes),
         user_defined=entry.user is not None,
         inner=tuple(inner),
     )
@@ -271,8 +270,12 @@ def _function(
     bound = None
     if entry.bounds:  # backward has the bound of the slope
         which = "slope" if quantity == "backward" else quantity
-        stated = float(getattr(entry.bounds[fmt.name], which))
-        bound = stated if is_catalogued and not general else CONTRACT_ULP
+        if general:
+            bound = entry.bound(which, fmt.name)
+        elif is_catalogued:
+            bound = float(getattr(entry.bounds[fmt.name], which))
+        else:
+            bound = entry.bound(which, fmt.name, values)
     inputs = tuple((name, name) for name in kernels.input_names(entry, quantity))
     outputs: tuple[str, ...] = ("y",)
     if isinstance(entry, GatedEntry):
@@ -321,6 +324,14 @@ def _heading(entry: Entry | GatedEntry, general: bool) -> Iterable[str]:
         yield f"    {p.name} = {p.default!r}{' by default' if general else ''}{accepted}"
     if entry.paper:
         yield from wrap(entry.paper, WIDTH, subsequent_indent="    ")
+
+
+def _ranges(entry: Entry | GatedEntry, formats: Sequence[Format], general: bool) -> Iterable[str]:
+    """Return the parameters for which the bounds of functions that take them hold, if not all."""
+    if general:
+        for name, where in entry.bounded_where.items():
+            if name in {fmt.name for fmt in formats}:
+                yield f"Other parameters: the bounds of {name} hold where {where.text}."
 
 
 def _command(activation: Activation) -> str | None:

@@ -306,7 +306,8 @@ class Reference:
             ]
             for graph in self.scales
         ]
-        largest: Float64s = np.max(scales, axis=0)
+        # A summand may overflow where the sum does not.
+        largest: Float64s = np.minimum(np.max(scales, axis=0), FLOAT64.largest)
         return largest
 
     def against_kernel(self, x: Array, computed: Array, fmt: Format) -> Errors:

@@ -35,8 +35,6 @@ CLOSE_ULP = 4.0
 """Tolerance of finite special results other than 0; their errors are measured separately."""
 FAR = 2.0**20
 """An input where a function that is 0 from some point on is 0, and one that tends to 0 is not."""
-CONTRACT_ULP = 4.0
-"""The bound of softgate's activations with parameters for which no entry states one."""
 NO_DERIVATIVE = "has no automatic derivative here"
 SECOND = "; a second callable can compute it"
 
@@ -219,15 +217,16 @@ class CertifyRun:
         ]
 
     def _stated(self, quantity: str, fmt: Format) -> float | None:
-        """Return the bound of softgate's activations; None for other subjects and curvatures."""
+        """Return the bound of softgate's activations; None for curvatures and where none holds."""
         if self.subject.ours is None or quantity == "curvature":
             return None
         if fmt.bits == 16:
             # Correctly rounded; the ulp of the scale may be half of the ulp of the slope.
             return 0.5 if quantity == "value" else 1.0
         usual = self.entry.user is None and is_default(self.entry, _catalogued(self.activation))
-        bound = self.entry.bounds.get(fmt.name) if usual else None
-        return CONTRACT_ULP if bound is None else float(getattr(bound, quantity))
+        if usual:
+            return float(getattr(self.entry.bounds[fmt.name], quantity))
+        return self.entry.bound(quantity, fmt.name, self.parameters)
 
     def _digest(self, quantity: str, fmt: Format) -> str | None:
         """Return the published digest if an activation of softgate reproduces it, else None."""
