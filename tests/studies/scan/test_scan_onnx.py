@@ -255,8 +255,11 @@ def test_branches_and_recurrent_layers(tmp_path: Path) -> None:
     assert [(a.path, a.answer) for a in scan.activations] == [
         ("inner_relu", "relu"),
         ("inner_tanh", "tanh"),
+        ("n_lstm", "sigmoid"),
+        ("n_lstm", "tanh"),
     ]
-    assert scan.notes == ("LSTM n_lstm computes activations inside, which are not examined",)
+    assert [a.calls for a in scan.activations] == [1, 1, 1, 2]
+    assert scan.notes == ()
 
 
 def test_the_command_and_the_record(tmp_path: Path, run_here: Any) -> None:

@@ -21,9 +21,8 @@ from softgate.runtime.resolve import first_line
 from ..worker import ParentConnection
 from . import collect, graph_notes
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
+from .onnx_fused import InnerActivation, inner_activations
 from .operator_count import (
-    ONNX_OPERATORS,
-    RECURRENT,
     CountedOperator,
     OperatorCount,
     count_onnx,
@@ -59,6 +58,8 @@ REARRANGING = frozenset({
     "Transpose", "Unsqueeze",
 })  # fmt: skip
 """Operators that move, select or repeat elements."""
+LINEAR = frozenset({"Add", "Constant", "Mul"})
+"""Operators of an activation inside a node that only scale and shift."""
 DIVISOR = {"Div": 1, "Log": 0, "Pow": 0, "Reciprocal": 0, "Sqrt": 0}
 """The input by which an operator divides, or of which it computes a root or a logarithm."""
 FORMAT_OF = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
@@ -108,11 +109,11 @@ def scan_graph(file: str, graph: OnnxGraph, operators: Iterable[CountedOperator]
     """Return the activations of a graph, and the operators that are in none of them."""
     count = OperatorCount(operators)
     identified, others = collect(graph, count=count)
-    notes = [
-        f"{name} computes activations inside, which are not examined" for name in graph.recurrent
-    ]
+    notes = graph_notes(graph)
+    if graph.failures:
+        notes.append(f"onnxruntime cannot evaluate some functions: {graph.failures[0]}")
     return Scan(
-        file, "onnx", "sample", None, identified, others, (*notes, *graph_notes(graph)),
+        file, "onnx", "sample", None, identified, others, tuple(notes),
         count.total, count.unlisted(graph.why_unlisted),
     )  # fmt: skip
 
@@ -151,23 +152,30 @@ class OnnxGraph:
     """
 
     def __init__(self, model: Any) -> None:
-        self._opsets, self._version = list(model.opset_import), model.ir_version
+        self._opsets = list(model.opset_import)
         self._nodes: list[Any] = []
         self._operations: list[Operation] = []
         self._keys: list[Hashable] = []
         """The key of each operation in the operator count."""
+        self._inside: dict[Hashable, Any] = {}
+        """The node that computes an activation inside, by its key in the operator count."""
+        self._containers: dict[int, Any] = {}
+        """The nodes that compute operations inside, by the number of the operation."""
+        self._same: dict[str, str] = {}
+        """Values that are copies of an earlier one, and that one."""
         self._constant: set[Hashable] = set()
         """Keys of operators that compute constants."""
         self._constants: dict[str, Any] = {}
         self._variable: set[str] = set()
         self._types: dict[str, int] = {}
         self._shapes: dict[str, tuple[int | None, ...]] = {}
-        self.recurrent: list[str] = []
-        """Nodes with activations inside that are not elementwise operators of the graph."""
         self.several_slopes: list[str] = []
-        results = self._read(model.graph, 0)
+        self.failures: list[str] = []
+        """What onnxruntime reported about functions that it could not evaluate."""
+        self._results = set[Value]()
+        self._read(model.graph, 0, {})
         self._infer_types()
-        self._graph = ElementwiseGraph(self._operations, results)
+        self._graph = ElementwiseGraph(self._operations, self._results)
         self._prober = Prober(self._graph, self._evaluate, self.format_of, self._signature)
 
     def parts(self) -> Iterator[IdentifiedPart]:
@@ -192,16 +200,17 @@ class OnnxGraph:
 
     def why_unlisted(self, key: Hashable) -> str:
         """Return why the operator with this key is in no row."""
+        if key in self._constant:
+            return "its inputs are constants"
         place = next((i for i, other in enumerate(self._keys) if other == key), None)
         if place is None:
-            return "its inputs are constants" if key in self._constant else "it was not examined"
+            container = self._inside.get(key)
+            return (
+                f"it is computed inside {_kind(container)}" if container else "it is not examined"
+            )
         node, operation = self._nodes[place], self._operations[place]
         if node.op_type not in ELEMENTWISE.get(node.domain, ()):
-            inside = node.op_type in RECURRENT or node.op_type not in ONNX_OPERATORS
-            domain = f" of {node.domain}" if node.domain else ""
-            return f"{'it is computed inside' if inside else 'scan does not evaluate'} " + (
-                f"{node.op_type}{domain}"
-            )
+            return f"scan does not evaluate {_kind(node)}"
         if node.op_type == "PRelu" and not operation.elementwise:
             return "it has several slopes, which no function of one value has"
         if not self._graph.is_function(operation.outputs[0]):
@@ -218,8 +227,11 @@ class OnnxGraph:
         """The number of functions that were not evaluated."""
         return self._prober.skipped
 
-    def _read(self, graph: Any, depth: int) -> set[str]:
-        """Add the nodes of a graph and of the graphs in its attributes; return its outputs."""
+    def _read(self, graph: Any, depth: int, copies: dict[Hashable, str]) -> None:
+        """Add the nodes of a graph and of the graphs in its attributes.
+
+        `copies` are the values that later nodes compute again, by what computes them.
+        """
         if depth > MOST_DEPTH:
             raise ValueError(f"graphs are nested more than {MOST_DEPTH} deep")
         for tensor in graph.initializer:
@@ -236,35 +248,70 @@ class OnnxGraph:
                     d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim
                 )
         self._variable |= {v.name for v in graph.input if v.name not in initialised}
-        used_inside = set[str]()
         for node in _sorted(graph):
-            for attribute in node.attribute:
-                for inner in (*([attribute.g] if attribute.HasField("g") else []),
-                              *attribute.graphs):  # fmt: skip
-                    used_inside |= self._read(inner, depth + 1)
-                    used_inside |= {name for n in inner.node for name in n.input}
-            self._add(node)
-        return {value.name for value in graph.output} | used_inside
+            for inner in inner_graphs(node):
+                self._read(inner, depth + 1, dict(copies))
+            if not self._is_copy(node, copies):
+                self._add(node)
+        self._results |= {self._same.get(value.name, value.name) for value in graph.output}
+
+    def _is_copy(self, node: Any, copies: dict[Hashable, str]) -> bool:
+        """Return whether a node computes a value again; onnxruntime repeats DequantizeLinear."""
+        if node.op_type != "DequantizeLinear":
+            return False
+        attributes = tuple(sorted(a.SerializeToString() for a in node.attribute))
+        output = str(node.output[0])
+        first = copies.setdefault((node.domain, tuple(self._inputs(node)), attributes), output)
+        if first != output:
+            self._same[output] = first
+        return first != output
 
     def _add(self, node: Any) -> None:
+        """Add a node, and the activations that it computes inside."""
+        inner, outputs = list(inner_activations(node)), list(node.output)
+        position = position_of(node)
+        name = next(filter(None, outputs), "")
+        ends = [name if a.on_result else f"{name} {a.index}" for a in inner]
+        types = [self._types.get(name, 0) for name in (*node.output[:1], *node.input)]
+        kind = next((kind for kind in types if kind in FORMAT_OF), FLOAT32)
+        chains = list[tuple[InnerActivation, list[Any]]]()
+        for activation, end in zip(inner, ends, strict=True):
+            self._inside[position, activation.index] = node
+            start = f"{end} before"
+            if not (nodes := activation.nodes(start, end, kind)):
+                continue
+            self._types[start] = self._types[end] = kind
+            chains.append((activation, nodes))
+            if activation.on_result:
+                outputs[0] = start
+            else:
+                outputs.append(start)
+                self._results.add(end)
+        self._add_operation(node, outputs, None if inner else (position, 0))
+        for activation, nodes in chains:
+            kinds = [n.op_type for n in nodes]
+            counted = next((i for i, k in enumerate(kinds) if k not in LINEAR), len(nodes) - 1)
+            for i, step in enumerate(nodes):
+                self._containers[len(self._nodes)] = node
+                key = (position, activation.index) if i == counted else None
+                self._add_operation(step, list(step.output), key)
+
+    def _add_operation(self, node: Any, outputs: list[str], key: Hashable) -> None:
+        """Add an operation, its outputs, and its key in the operator count."""
         if len(self._nodes) >= MOST_NODES:
             raise ValueError(f"the model has more than {MOST_NODES:,} nodes")
         if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
             self._add_constant(node)
             return
-        if node.op_type in RECURRENT:
-            self.recurrent.append(f"{node.op_type} {node.name or node.output[0]}".strip())
-        inputs = [name for name in node.input if name]
-        if node.op_type in BIASED and node.domain == "com.microsoft":
-            inputs = inputs[:1]
+        inputs = [name for name in self._inputs(node) if name]
         variables = tuple(dict.fromkeys(name for name in inputs if name in self._variable))
         elementwise = node.op_type in ELEMENTWISE.get(node.domain, ())
         scalar = all(name in self._variable or name in self._constants for name in inputs)
         if elementwise and scalar and not variables:
             self._constants[node.output[0]] = node  # computed from scalars
-            self._constant.add((position_of(node), 0))
+            self._constant.add(key)
             return
-        outputs = tuple(name for name in node.output if name)
+        outputs = [name for name in outputs if name]
         if not outputs:
             return
         if node.op_type == "PRelu" and not scalar:
@@ -273,16 +320,16 @@ class OnnxGraph:
         if elementwise and scalar:
             outputs = outputs[:1]  # Dropout also has a mask
         self._nodes.append(node)
-        self._keys.append((position_of(node), 0))
+        self._keys.append(key)
         self._operations.append(
             Operation(
                 kind=node.op_type,
                 inputs=variables,
-                outputs=outputs,
+                outputs=tuple(outputs),
                 elementwise=elementwise and scalar,
                 reduction=node.op_type.startswith("Reduce"),
                 rearranges=node.op_type in REARRANGING,
-                divisors=_divisors(node),
+                divisors=self._divisors(node),
             )
         )
 
@@ -335,15 +382,37 @@ class OnnxGraph:
 
     def path(self, subgraph: Subgraph) -> str:
         """Return the name of the last node, or of its output."""
-        return str(self._nodes[subgraph.operations[-1]].name or subgraph.output)
+        last = subgraph.operations[-1]
+        node = self._containers.get(last, self._nodes[last])
+        return str(node.name or next(filter(None, node.output)))
 
     def nodes(self, subgraph: Subgraph) -> list[Any]:
         """Return the nodes of a subgraph."""
         return [self._nodes[i] for i in subgraph.operations]
 
+    def container(self, subgraph: Subgraph) -> str:
+        """Return the operator that computes a subgraph inside, with its domain; empty if none."""
+        return next(
+            (_kind(self._containers[i]) for i in subgraph.operations if i in self._containers), ""
+        )
+
     def operators(self, subgraph: Subgraph) -> str:
         """Return the operators of a subgraph."""
-        return ", ".join(node.op_type for node in self.nodes(subgraph))
+        nodes = [self._containers.get(i, self._nodes[i]) for i in subgraph.operations]
+        return ", ".join(
+            node.op_type for i, node in enumerate(nodes) if i == 0 or node is not nodes[i - 1]
+        )
+
+    def _inputs(self, node: Any) -> list[str]:
+        """Return the inputs of a node, the first one of copies; without a bias that it adds."""
+        biased = node.op_type in BIASED and node.domain == "com.microsoft"
+        return [self._same.get(name, name) for name in (node.input[:1] if biased else node.input)]
+
+    def _divisors(self, node: Any) -> tuple[str, ...]:
+        """Return the values by which a node divides, and by which it does nothing else."""
+        inputs = self._inputs(node)
+        place = DIVISOR.get(node.op_type, len(inputs))
+        return tuple(name for name in inputs[place : place + 1] if inputs.count(name) == 1)
 
     def _signature(self, subgraph: Subgraph) -> Hashable:
         names: dict[str, int] = {str(subgraph.input): 0}
@@ -368,10 +437,6 @@ class OnnxGraph:
             return self._node_signature(constant, {})
         return _without_name(constant)
 
-    def _inputs(self, node: Any) -> list[str]:
-        biased = node.op_type in BIASED and node.domain == "com.microsoft"
-        return list(node.input)[:1] if biased else list(node.input)
-
     def _evaluate(self, subgraph: Subgraph, x: Array) -> Array:
         import onnx
 
@@ -384,11 +449,12 @@ class OnnxGraph:
         nodes, constants = self._extracted(subgraph)
         graph = helper.make_graph(nodes, "part", [source], [result], constants)
         model = helper.make_model(graph, opset_imports=self._opsets)
-        model.ir_version = self._version
+        model.ir_version = helper.find_min_ir_version_for(self._opsets, True)
         try:
             (y,) = inference_session(model).run(None, {str(subgraph.input): x})
         except Exception as error:  # onnxruntime's exceptions have no common base class
-            raise ProbeError(first_line(error)) from None
+            self.failures.append(first_line(error))
+            raise ProbeError(self.failures[-1]) from None
         y = np.asarray(y)
         return y.astype(dtype) if x.dtype != dtype else y
 
@@ -417,26 +483,23 @@ class OnnxGraph:
             tensors.append(_without_bfloat16(tensor))
 
         for node in self.nodes(subgraph):
-            for name in self._inputs(node):
+            new, inputs = onnx.NodeProto(), self._inputs(node)
+            new.CopyFrom(node)
+            if len(inputs) < len(node.input) and node.op_type == "BiasGelu":
+                new.op_type = "Gelu"  # the same without a bias
+            del new.input[:]
+            new.input.extend(inputs)
+            if node.op_type == "Cast" and node.attribute[0].i == BFLOAT16:
+                new = onnx.helper.make_node("Cast", inputs, node.output, to=FLOAT32)
+            for name in inputs:
                 add_constant(name)
-            if len(self._inputs(node)) < len(node.input):
-                plain = onnx.NodeProto()
-                plain.CopyFrom(node)
-                del plain.input[1:]
-                if plain.op_type == "BiasGelu":
-                    plain.op_type = "Gelu"  # the same without a bias
-                nodes.append(plain)
-            elif node.op_type == "Cast" and node.attribute[0].i == BFLOAT16:
-                nodes.append(onnx.helper.make_node("Cast", node.input, node.output, to=FLOAT32))
-            else:
-                nodes.append(node)
+            nodes.append(new)
         return nodes, tensors
 
 
-def _divisors(node: Any) -> tuple[str, ...]:
-    """Return the values by which a node divides, and by which it does nothing else."""
-    place = DIVISOR.get(node.op_type, len(node.input))
-    return tuple(v for v in node.input[place : place + 1] if list(node.input).count(v) == 1)
+def _kind(node: Any) -> str:
+    """Return the operator of a node with its domain."""
+    return f"{node.op_type} of {node.domain}" if node.domain else str(node.op_type)
 
 
 def _without_bfloat16(tensor: Any) -> Any:
@@ -483,14 +546,49 @@ def load_model(file: str | os.PathLike[str], *, weights: bool) -> tuple[Any, lis
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
     mark_positions(model)
-    if not model.functions:
-        return model, operators
-    import onnx.inliner
+    if model.functions:
+        import onnx.inliner
 
-    try:
-        return onnx.inliner.inline_local_functions(model), operators
-    except Exception as error:
-        raise ValueError(f"{file}: {first_line(error)}") from None
+        try:
+            model = onnx.inliner.inline_local_functions(model)
+        except Exception as error:
+            raise ValueError(f"{file}: {first_line(error)}") from None
+    make_names_unique(model.graph, {}, set())
+    return model, operators
+
+
+def inner_graphs(node: Any) -> Iterator[Any]:
+    """Yield the graphs in the attributes of a node: branches and bodies of loops."""
+    for attribute in node.attribute:
+        yield from [attribute.g] if attribute.HasField("g") else attribute.graphs
+
+
+def make_names_unique(graph: Any, outer: Mapping[str, str], taken: set[str]) -> None:
+    """Rename values inside branches and loops whose names other graphs of the model have, too.
+
+    `outer` are the new names of values that the graph can read, by the old ones.
+    """
+    names, nodes = dict(outer), graph.node
+    defined = [
+        *graph.input,
+        *graph.initializer,
+        *(tensor.values for tensor in graph.sparse_initializer),
+    ]
+    values = [value.name for value in defined] + [name for node in nodes for name in node.output]
+    for name in dict.fromkeys(filter(None, values)):
+        names[name], number = name, 1
+        while names[name] in taken:
+            number += 1
+            names[name] = f"{name}_{number}"
+        taken.add(names[name])
+    for value in (*defined, *graph.output, *graph.value_info):
+        if value.name in names:
+            value.name = names[value.name]
+    for node in nodes:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for inner in inner_graphs(node):
+            make_names_unique(inner, names, taken)
 
 
 def with_types(model: Any) -> Any:

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 ONNX_OPERATORS = frozenset({
-    "BiasGelu", "BiasSplitGelu", "Celu", "Clip", "Elu", "Erf", "FastGelu", "Gelu", "HardSigmoid",
-    "HardSwish", "LeakyRelu", "Mish", "PRelu", "ParametricSoftplus", "QLinearLeakyRelu",
-    "QLinearSigmoid", "QOrderedGelu", "QuickGelu", "Relu", "Relu6", "ScaledTanh", "Selu", "Shrink",
-    "Sigmoid", "Silu", "Softplus", "Softsign", "Swish", "Tanh", "ThresholdedRelu",
+    "BiasGelu", "BiasSplitGelu", "Celu", "Clip", "Elu", "Erf", "FastGelu", "Gelu", "GemmFastGelu",
+    "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "ParametricSoftplus",
+    "QLinearLeakyRelu", "QLinearSigmoid", "QOrderedGelu", "QuickGelu", "Relu", "Relu6",
+    "ScaledSiLU", "ScaledTanh", "Selu", "Shrink", "Sigmoid", "Silu", "Softplus", "Softsign",
+    "Swish", "Tanh", "ThresholdedRelu",
 })  # fmt: skip
 """Activation operators of ONNX, in whatever domain."""
 RECURRENT = {
-    "AttnLSTM": ("Sigmoid", "Tanh", "Tanh"),
-    "DynamicQuantizeLSTM": ("Sigmoid", "Tanh", "Tanh"),
-    "GRU": ("Sigmoid", "Tanh"),
-    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
-    "RNN": ("Tanh",),
-}
-"""Recurrent operators of ONNX and the default of their attribute `activations`."""
+    "AttnLSTM": 3, "DynamicQuantizeLSTM": 3, "GRU": 2, "LSTM": 3, "RNN": 1,
+}  # fmt: skip
+"""Recurrent operators and the number of their activations in each direction."""
+WITH_DEFAULT = frozenset({"GatedRMSNorm", "MoE", "QMoE"})
+"""Operators with an activation that an attribute may state."""
+NO_ACTIVATION = (b"", b"identity", b"none")
 POSITION = "softgate.position"
 """The entry of a node's metadata that has its position in the unmodified file."""
 
@@ -171,13 +171,16 @@ def _activations(node: Any) -> list[str]:
     """Return the activation operators that a node is or has as attributes."""
     attributes = {a.name: a for a in node.attribute}
     if node.op_type in RECURRENT:
-        written = attributes.get("activations")
         direction = attributes.get("direction")
         both = direction is not None and direction.s == b"bidirectional"
-        count = len(written.strings) if written is not None and written.strings else 0
-        count = count or len(RECURRENT[node.op_type]) * (2 if both else 1)
-        return [node.op_type] * count
+        return [node.op_type] * RECURRENT[node.op_type] * (2 if both else 1)
     if node.op_type in ONNX_OPERATORS:
         return [node.op_type]
-    fused = attributes.get("activation") or attributes.get("activation_type")
-    return [node.op_type] if fused is not None and (fused.s or fused.i) else []
+    stated = [
+        a for name, a in attributes.items() if name.endswith(("activation", "activation_type"))
+    ]
+    count = sum(bool(a.ref_attr_name or a.i or a.s.lower() not in NO_ACTIVATION) for a in stated)
+    if not stated and node.op_type in WITH_DEFAULT:
+        count = 1
+    softcap = attributes.get("softcap")
+    return [node.op_type] * (count + (softcap is not None and softcap.f != 0))

@@ -88,9 +88,14 @@ class Prober:
 
     def parts(self) -> Iterator[IdentifiedPart]:
         """Yield every elementwise function of the graph whose input is a float, in its order."""
+        yielded = set[tuple[Value, Value]]()
         for subgraph in self._graph.cut():
-            if self._format_of(subgraph) is not None:
-                for part in self._divided(subgraph):
+            if self._format_of(subgraph) is None:
+                continue
+            for part in self._divided(subgraph):  # two functions may start with the same part
+                ends = part.subgraph.input, part.subgraph.output
+                if ends not in yielded:
+                    yielded.add(ends)
                     yield replace(part, in_divisor=self._graph.is_in_divisor(part.subgraph))
 
     def _divided(self, subgraph: Subgraph) -> Iterator[IdentifiedPart]:

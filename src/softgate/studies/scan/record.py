@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +16,12 @@ from .operator_count import UnlistedOperator
 
 SHOWN = 5
 """The most paths of one kind of unlisted operators in a sentence."""
+
+
+def some(paths: Sequence[str]) -> str:
+    """Return the first few of some paths as text."""
+    distinct = list(dict.fromkeys(path or "the model" for path in paths))
+    return ", ".join(distinct[:SHOWN]) + (", …" if len(distinct) > SHOWN else "")
 
 
 @dataclass(frozen=True)
@@ -165,10 +171,9 @@ class Scan(Record):
             f"{left:,} of {self.operators:,} activation operators of the model are not listed:"
         ]
         for (name, reason), members in groups.items():
-            places = list(dict.fromkeys(member.path or "the model" for member in members))
-            paths, more = ", ".join(places[:SHOWN]), ", …" if len(places) > SHOWN else ""
             count = sum(member.count for member in members)
-            lines.append(f"  {count:,} {name} ({paths}{more}), because {reason}")
+            paths = some([member.path for member in members])
+            lines.append(f"  {count:,} {name} ({paths}), because {reason}")
         return "\n".join(lines)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:

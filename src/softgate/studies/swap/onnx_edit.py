@@ -34,7 +34,7 @@ from ..scan.onnx_model import (
     scan_graph,
     with_types,
 )
-from ..scan.operator_count import remove_position
+from ..scan.operator_count import OperatorCount, remove_position
 from ..scan.record import Scan, ScannedActivation
 from ..worker import Message, ParentConnection
 
@@ -109,8 +109,13 @@ class EditableModel:
         drop_weights(examined)
         self.graph = OnnxGraph(with_types(examined))
         self._uses = ValueUses(self.model.graph)
+        count = OperatorCount(self._operators)
         self.places = [
-            GraphSite(subgraph, activation, self._reason(subgraph))
+            GraphSite(
+                subgraph,
+                replace(activation, counted=count.assign(self.graph.counted(subgraph))),
+                self._reason(subgraph),
+            )
             for subgraph, activation in self._activations()
         ]
 
@@ -136,6 +141,8 @@ class EditableModel:
 
     def _reason(self, subgraph: Subgraph) -> str:
         """Return why an activation cannot be replaced; empty if it can."""
+        if container := self.graph.container(subgraph):
+            return f"it is computed inside {container}"
         nodes, output = self.graph.nodes(subgraph), str(subgraph.output)
         if self._uses.producers(output) != 1:
             return f"{output} is computed in several places"
@@ -197,7 +204,6 @@ class EditableModel:
             "opset": self.opset,
             "external": self.external,
             "inputs": [value.name for value in self.inputs()],
-            "recurrent": self.graph.recurrent,
         }
 
     def swap(self, message: Message) -> Message:

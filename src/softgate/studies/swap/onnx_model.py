@@ -24,6 +24,7 @@ from softgate.runtime.packages import require
 from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
+from ..identify import UNKNOWN
 from ..model_arrays import inputs_file, load_arrays
 from ..scan.record import Scan, ScannedActivation
 from ..worker import Message, Worker
@@ -31,8 +32,8 @@ from .record import OutputDifference, Swap, SwapError, SwappedActivation, Unswap
 from .selection import Replacements, select
 
 SPELLINGS = ("op", "primitives", "microsoft")
-INSIDE_RECURRENT = frozenset({"sigmoid", "tanh"})
-"""Functions that LSTM, GRU and RNN compute inside."""
+NOT_SELECTED, LIMIT = "it was not selected", "it limits a divisor"
+"""Reasons for which a function is unchanged."""
 CPU_S, CPU_S_PER_MB = 8, 2
 """Seconds of CPU time for a file: at least, and for each MB of it and of its inputs."""
 WAITING = 7
@@ -155,7 +156,9 @@ def _swap(
         raise SwapError(model.file, plan.wanted, tuple(plan.unswapped))
     if not plan.graphs:
         notes = (*model.scan.notes, "every activation is already written so")
-        return Swap(model.file, "onnx", (), tuple(plan.unswapped), notes)
+        return Swap(
+            model.file, "onnx", (), tuple(plan.unswapped), notes, unchanged=tuple(plan.unchanged)
+        )
     with TemporaryDirectory() as folder:
         staged = Path(folder, "model.onnx")
         reply = model.request({
@@ -190,6 +193,7 @@ def _swap(
             OutputDifference(**{**row, "shape": tuple(row["shape"])})
             for row in reply["differences"]
         ),
+        unchanged=tuple(plan.unchanged),
     )
 
 
@@ -206,27 +210,33 @@ class _Plan:
         self.graphs: dict[int, Any] = {}
         self.labels: dict[int, str] = {}
         self.unswapped: list[UnswappedActivation] = []
+        self.unchanged: list[UnswappedActivation] = []
         self.opset, self.wanted = model.opset, 0
         self._spell, self._max_opset = spell, max_opset
-        replaced = set()
         for i, (scanned, wanted) in enumerate(zip(model.activations, chosen, strict=True)):
             same = wanted is not None and label(wanted) == scanned.label
             new = None if same else wanted
-            if new is None and spell is None:
+            why = model.description["reasons"][i]
+            if new is None and (spell is None or why):
+                self._leave(scanned, "it already is that function" if same else why or NOT_SELECTED)
                 continue
             self.wanted += 1
-            replaced |= {scanned.function} if new is not None else set()
-            reason = model.description["reasons"][i] or self._add(i, scanned, new)
-            if reason:
-                self._refuse(scanned.path, scanned.label, scanned.operators, reason)
-        if replaced & INSIDE_RECURRENT:
-            for name in model.description["recurrent"]:
-                self.wanted += 1
-                kind, _, path = name.partition(" ")
-                self._refuse(path, ", ".join(sorted(INSIDE_RECURRENT)), kind, f"inside {kind}")
+            why = why or self._add(i, scanned, new)
+            if why:
+                self.unswapped.append(_unswapped(scanned, why))
+        self.unchanged += [
+            _unswapped(row, "no function of the catalogue" if row.function == UNKNOWN else LIMIT)
+            for row in model.scan.unidentified
+            if row.counted
+        ]
+        self.unchanged += [
+            UnswappedActivation(o.path, "", o.operator, o.reason)
+            for o in model.scan.unlisted
+            for _ in range(o.count)
+        ]
 
-    def _refuse(self, path: str, function: str, operators: str, reason: str) -> None:
-        self.unswapped.append(UnswappedActivation(path, function, operators, reason))
+    def _leave(self, scanned: ScannedActivation, reason: str) -> None:
+        self.unchanged.append(_unswapped(scanned, reason))
 
     def _add(self, i: int, scanned: ScannedActivation, new: Activation | None) -> str:
         """Add the graph of one activation; return why it cannot be written, or an empty text."""
@@ -240,11 +250,16 @@ class _Plan:
         operators = ", ".join(n.op_type for n in form.graph.node if n.op_type != "Constant")
         domains = {node.domain for node in form.graph.node}
         if new is None and operators == scanned.operators and domains == {""}:
-            self.wanted -= 1  # it is already written in these operators
+            self.wanted -= 1
+            self._leave(scanned, "it is already written so")
             return ""
         self.graphs[i], self.labels[i] = form.graph, label(new or same)
         self.opset = max(self.opset, form.opset)
         return ""
+
+
+def _unswapped(scanned: ScannedActivation, reason: str) -> UnswappedActivation:
+    return UnswappedActivation(scanned.path, scanned.label, scanned.operators, reason)
 
 
 def _copy_external(model: OnnxModel, output: Path) -> None:

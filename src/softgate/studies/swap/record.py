@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
 
+from ..scan.record import some
+
 
 @dataclass(frozen=True)
 class SwappedActivation:
@@ -28,7 +30,7 @@ class SwappedActivation:
 
 @dataclass(frozen=True)
 class UnswappedActivation:
-    """An activation of a model that could not be replaced."""
+    """An activation of a model that was not replaced."""
 
     path: str
     function: str
@@ -71,6 +73,11 @@ class Swap(Record):
     """The ONNX file that was written."""
     differences: tuple[OutputDifference, ...] = ()
     """The effect on the outputs of an ONNX file."""
+    unchanged: tuple[UnswappedActivation, ...] | None = None
+    """Activations and activation operators that are as they were, besides `unswapped`, and why.
+
+    None if they were not determined.
+    """
 
     @property
     def counts(self) -> dict[str, int]:
@@ -80,6 +87,26 @@ class Swap(Record):
             key = f"{swapped.before} -> {swapped.after}"
             counts[key] = counts.get(key, 0) + 1
         return counts
+
+    @property
+    def closing(self) -> str:
+        """What was left unchanged besides `unswapped`, and why."""
+        if self.unchanged is None:
+            return ""
+        if not self.unchanged:
+            return "No other activation is left unchanged."
+        groups: dict[tuple[str, str], list[str]] = {}
+        for left in self.unchanged:
+            groups.setdefault((left.function or left.operators, left.reason), []).append(left.path)
+        return "\n".join(
+            [
+                "Left unchanged:",
+                *(
+                    f"  {len(p)} {name} ({some(p)}), because {why}"
+                    for (name, why), p in groups.items()
+                ),
+            ]
+        )
 
     def grids(self) -> tuple[Grid, ...]:
         """Return a grid of what was replaced, and one of what was not."""
@@ -97,7 +124,7 @@ class Swap(Record):
             rows = tuple(
                 (s.path, s.before, s.after, s.operators, s.new_operators) for s in self.swapped
             )
-        grids = [Grid("\n".join(lines), header, rows, text=True)]
+        grids = [Grid("\n".join(lines), header, rows, text=True, closing=self.closing)]
         if self.unswapped:
             left = tuple((u.path, u.function, u.operators, u.reason) for u in self.unswapped)
             header = ("path", "function", "operators", "why it is unchanged")
@@ -116,13 +143,14 @@ class Swap(Record):
         return tuple(grids)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return a row for each activation that was, or should have been, replaced."""
+        """Return a row for each activation that was replaced, and for each that was not."""
         header = ("path", "before", "after", "how", "operators", "reason")
         rows: list[tuple[Cell, ...]] = [
             (s.path, s.before, s.after, s.how, s.operators or None, None) for s in self.swapped
         ]
         rows += [
-            (u.path, u.function, u.function, None, u.operators, u.reason) for u in self.unswapped
+            (u.path, u.function, u.function, None, u.operators, u.reason)
+            for u in (*self.unswapped, *(self.unchanged or ()))
         ]
         return header, rows
 
