@@ -164,7 +164,7 @@ def test_doctor_lists_every_optional_package(monkeypatch: pytest.MonkeyPatch) ->
     same = Reproduction(
         "a CPU", (DigestComparison("gelu", "value", "float32", "0" * 32, "0" * 32),)
     )
-    monkeypatch.setattr(reproducibility, "check_bits", lambda full: same)
+    monkeypatch.setattr(reproducibility, "check_bits", lambda **options: same)
     monkeypatch.setattr(machine, "installed", lambda name: None)
     lines = {line.split()[0]: line for line in run_doctor(monkeypatch, terminal=False)}
     for package in PACKAGES.values():
@@ -188,7 +188,7 @@ def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyP
         for quantity in quantities[: 3 if dtype == "bfloat16" else 4]
     ]
     record = Reproduction("a CPU", tuple(comparisons))
-    monkeypatch.setattr(reproducibility, "check_bits", lambda full: record)
+    monkeypatch.setattr(reproducibility, "check_bits", lambda **options: record)
     monkeypatch.delenv("COLUMNS", raising=False)
     piped = run_doctor(monkeypatch, terminal=False)
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -69,24 +69,33 @@ class Installation(Record):
 
 @click.command()
 @click.option("--full", is_flag=True, help="Check every published digest: about half a minute.")
+@click.option(
+    "--frameworks",
+    metavar="NAMES",
+    default="",
+    help="Check also the values and gradients of frameworks: some of "
+    "torch,torch.compile,jax,tensorflow,keras, or all that are installed (without torch.compile).",
+)
 @formats(*TABLES)
-def command(full: bool, form: Format, output: tuple[Path, ...]) -> int:
+def command(full: bool, frameworks: str, form: Format, output: tuple[Path, ...]) -> int:
     """Print what is installed on this machine, and check that it computes the published bits.
 
     By default digests of every function's value in float16, bfloat16 and float32 and of its
-    backward in float64 are compared with the published ones; with --full all digests. Exit code 1
-    if a kernel computes other bits.
+    backward in float64 are compared with the published ones; with --full all digests. The
+    gradients that a framework computes, in training, have the digests of backward: --frameworks.
+    Exit code 1 if a kernel computes other bits.
 
     \b
     softgate doctor
     softgate doctor --json
     softgate doctor --full -o doctor.html
+    softgate doctor --frameworks torch,jax
     """
     from softgate import __version__
     from softgate.runtime.machine import installed
     from softgate.studies.reproducibility import check_bits
 
-    reproduction = check_bits(full=full)
+    reproduction = check_bits(full=full, frameworks=frameworks or ())
     here = machine()
     packages = {name: installed(name) for name in (*CORE, *optional(), *NAMED)}
     rows = [("softgate", __version__), *_of_machine(here), *_of_packages(packages)]

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import product
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
-from .digests import Function, cases, catalogue, compute, quick_cases, read
+from . import gradients
+from .digests import (
+    DTYPES,
+    DigestCase,
+    Function,
+    cases,
+    catalogue,
+    compute,
+    digest,
+    quick_cases,
+    read,
+)
 from .record import DigestComparison, Reproduction
 
 __all__ = ["DigestComparison", "Reproduction", "check_bits"]
@@ -17,6 +29,7 @@ __all__ = ["DigestComparison", "Reproduction", "check_bits"]
 def check_bits(
     *,
     full: bool = False,
+    frameworks: str | Sequence[str] = (),
     functions: Mapping[str, Function] | Iterable[str | Function] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reproduction:
@@ -27,6 +40,12 @@ def check_bits(
     full : bool
         Check every published digest, which takes about half a minute. By default
         the value in float16, bfloat16 and float32 and the float64 backward of every function.
+    frameworks : str or sequence of str
+        Compare also values and gradients as a framework computes them, by its automatic derivative:
+        some of torch, torch.compile, jax, tensorflow and keras (on its configured backend), or
+        "all" that are installed, which leaves out torch.compile (a minute or two). They have the
+        digests of `value` and `backward`, in float16, bfloat16, float32 and float64. Not of gated
+        functions in TensorFlow, whose product is TensorFlow's.
     functions : iterable of str, Activation or Gated, or a mapping of str to these, optional
         Names or functions of the catalogue; in a mapping, functions to be compared with the
         digests published for the names. By default the whole catalogue.
@@ -42,7 +61,9 @@ def check_bits(
     Raises
     ------
     ValueError
-        If a name is not in the catalogue, or `functions` is empty.
+        If a name is not in the catalogue or no framework, or `functions` is empty.
+    ImportError
+        If a framework is not installed.
     TypeError
         If `functions` contains anything but names and functions.
 
@@ -57,14 +78,25 @@ def check_bits(
     chosen = catalogue() if functions is None else _selected(functions)
     selected = list(cases(chosen) if full else quick_cases(chosen))
     published = read()["bits"]
-    comparisons = []
-    for i, case in enumerate(selected):
-        computed = compute(case, chosen[case.function])
+    comparisons: list[DigestComparison] = []
+    covered = {name: gradients.covered(name, chosen) for name in gradients.chosen(frameworks)}
+    total = len(selected) + 2 * len(DTYPES) * sum(map(len, covered.values()))
+
+    def compare(case: DigestCase, computed: str, framework: str = "") -> None:
         function, quantity, dtype = case.name.split(" ", 2)
         expected = published.get(case.name)
-        comparisons.append(DigestComparison(function, quantity, dtype, computed, expected))
+        comparison = DigestComparison(function, quantity, dtype, computed, expected, framework)
+        comparisons.append(comparison)
         if progress is not None:
-            progress(i + 1, len(selected))
+            progress(len(comparisons), total)
+
+    for case in selected:
+        compare(case, compute(case, chosen[case.function]))
+    for (framework, part), dtype in product(covered.items(), DTYPES):
+        computed = gradients.results(framework, tuple(part.values()), dtype)
+        for name, (value, slopes) in zip(part, computed, strict=True):
+            compare(DigestCase(name, "value", dtype), digest(value), framework)
+            compare(DigestCase(name, "backward", dtype), digest(*slopes), framework)
     return Reproduction(this_machine().processor, tuple(comparisons))
 
 

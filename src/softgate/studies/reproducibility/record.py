@@ -17,6 +17,8 @@ class DigestComparison:
     dtype: str
     computed: str
     published: str | None
+    framework: str = ""
+    """The framework whose automatic derivative computed it; empty for NumPy arrays."""
 
     @property
     def ok(self) -> bool:
@@ -25,6 +27,7 @@ class DigestComparison:
 
     def __str__(self) -> str:
         what = f"{self.function} {self.quantity} {self.dtype}"
+        what += f" by {self.framework}" if self.framework else ""
         if self.published is None:
             return f"{what}: no digest is published"
         return f"{what}: computed {self.computed}, published {self.published}"
@@ -59,15 +62,18 @@ class Reproduction(Record):
     @property
     def checked(self) -> str:
         """The quantities and dtypes that were compared, one line for each set of quantities."""
-        by_dtype: dict[str, list[str]] = {}
+        by_dtype: dict[tuple[str, str], list[str]] = {}
         for comparison in self._published:
-            quantities = by_dtype.setdefault(comparison.dtype, [])
+            quantities = by_dtype.setdefault((comparison.framework, comparison.dtype), [])
             if comparison.quantity not in quantities:
                 quantities.append(comparison.quantity)
-        dtypes: dict[str, list[str]] = {}
-        for dtype, quantities in by_dtype.items():
-            dtypes.setdefault(", ".join(quantities), []).append(dtype)
-        return "\n".join(f"{', '.join(names)}: {listed}" for listed, names in dtypes.items())
+        dtypes: dict[tuple[str, str], list[str]] = {}
+        for (framework, dtype), quantities in by_dtype.items():
+            dtypes.setdefault((framework, ", ".join(quantities)), []).append(dtype)
+        return "\n".join(
+            f"{', '.join(names)}: {listed}" + (f", by {framework}" if framework else "")
+            for (framework, listed), names in dtypes.items()
+        )
 
     @property
     def _published(self) -> tuple[DigestComparison, ...]:
@@ -104,13 +110,14 @@ class Reproduction(Record):
             for row, comparison in zip(rows, self.comparisons, strict=True)
             if self.ok or not comparison.ok
         )
-        return (Grid(str(self).splitlines()[0], header, shown, labels=3, text=True),)
+        return (Grid(str(self).splitlines()[0], header, shown, labels=4, text=True),)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return a row for each digest."""
-        header = ("function", "quantity", "dtype", "computed", "published")
+        header = ("function", "quantity", "dtype", "framework", "computed", "published")
         return header, [
-            (c.function, c.quantity, c.dtype, c.computed, c.published) for c in self.comparisons
+            (c.function, c.quantity, c.dtype, c.framework, c.computed, c.published)
+            for c in self.comparisons
         ]
 
 
