@@ -44,8 +44,7 @@ def check_bits(
         Compare also values and gradients as a framework computes them, by its automatic derivative:
         some of torch, torch.compile, jax, tensorflow and keras (on its configured backend), or
         "all" that are installed, which leaves out torch.compile (a minute or two). They have the
-        digests of `value` and `backward`, in float16, bfloat16, float32 and float64. Not of gated
-        functions in TensorFlow, whose product is TensorFlow's.
+        digests of `value` and `backward`, in float16, bfloat16, float32 and float64.
     functions : iterable of str, Activation or Gated, or a mapping of str to these, optional
         Names or functions of the catalogue; in a mapping, functions to be compared with the
         digests published for the names. By default the whole catalogue.
@@ -79,8 +78,8 @@ def check_bits(
     selected = list(cases(chosen) if full else quick_cases(chosen))
     published = read()["bits"]
     comparisons: list[DigestComparison] = []
-    covered = {name: gradients.covered(name, chosen) for name in gradients.chosen(frameworks)}
-    total = len(selected) + 2 * len(DTYPES) * sum(map(len, covered.values()))
+    names = gradients.chosen(frameworks)
+    total = len(selected) + 2 * len(chosen) * len(names) * len(DTYPES)
 
     def compare(case: DigestCase, computed: str, framework: str = "") -> None:
         function, quantity, dtype = case.name.split(" ", 2)
@@ -92,9 +91,9 @@ def check_bits(
 
     for case in selected:
         compare(case, compute(case, chosen[case.function]))
-    for (framework, part), dtype in product(covered.items(), DTYPES):
-        computed = gradients.results(framework, tuple(part.values()), dtype)
-        for name, (value, slopes) in zip(part, computed, strict=True):
+    for framework, dtype in product(names, DTYPES):
+        computed = gradients.results(framework, tuple(chosen.values()), dtype)
+        for name, (value, slopes) in zip(chosen, computed, strict=True):
             compare(DigestCase(name, "value", dtype), digest(value), framework)
             compare(DigestCase(name, "backward", dtype), digest(*slopes), framework)
     return Reproduction(this_machine().processor, tuple(comparisons))

@@ -5,7 +5,7 @@ Every framework has the digests of `value` and `backward`, because it runs the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -41,19 +41,6 @@ def chosen(frameworks: str | Sequence[str]) -> tuple[str, ...]:
             raise ValueError(f"frameworks = {name!r}: expected some of {', '.join(FRAMEWORKS)}")
         require(name.partition(".")[0], purpose="its gradients")
     return tuple(names)
-
-
-def covered(framework: str, functions: Mapping[str, Function]) -> dict[str, Function]:
-    """Return the functions that run kernels: in TensorFlow not the gated ones."""
-    if framework == "keras":
-        import keras
-
-        framework = keras.backend.backend()
-    return {
-        name: function
-        for name, function in functions.items()
-        if framework != "tensorflow" or isinstance(function, Activation)
-    }
 
 
 def results(
