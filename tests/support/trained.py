@@ -43,6 +43,8 @@ class Toy:
     name: str = "toy"
     fingerprint: str = "toy-1"
     held: object = None
+    gate: str = ""
+    """A pipe: a trial goes on when it has read a byte from it."""
 
     measure = Measure("luck", higher=True)
 
@@ -55,9 +57,11 @@ class Toy:
             with Path(self.journal).open("a", encoding="utf-8") as journal:
                 journal.write(f"{trial.key} {os.getpid()}{' again' if again else ''}\n")
         messages(0, 10, 2.0)
-        seconds = float(trial.settings.get("seconds") or 0)
-        if seconds:
-            time.sleep(seconds)
+        if self.gate:
+            with Path(self.gate).open("rb", buffering=0) as gate:
+                gate.read(1)
+        if trial.settings.get("kills"):
+            kill_once(trial, Path(f"{self.journal}.{trial.seed}"))
         mood = trial.settings.get("mood")
         if mood:
             MOODS[str(mood)](trial)
@@ -127,6 +131,48 @@ MOODS = {
     "diverge": _diverge, "raise": _raise, "no memory": _no_memory, "exit": _exit,
     "vanish": _vanish, "killed": _killed, "shout": _shout, "meddle": _meddle, "hang": _hang,
 }  # fmt: skip
+
+
+KILLS = tuple(
+    f"{process} {event}"
+    for process in ("worker", "command")
+    for event in ("start", "rename", "open")
+)
+"""Which process a trial kills, and when: at its start, when its outcome is about to replace the
+file that is written, or when that has been done and the folder is opened to save its entry."""
+
+
+def kill_once(trial: Trial, marker: Path) -> None:
+    """Kill this process or the one that started it, unless the file exists; it gets the event."""
+    process, event = str(trial.settings["kills"]).split()
+    number = os.getpid() if process == "worker" else os.getppid()
+    try:
+        handle = os.open(marker, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except FileExistsError:
+        return
+    outcome, renamed = f"{trial.key}.json", []
+
+    def kill_at(reached: str) -> None:
+        if reached == event:
+            os.write(handle, f"{event} ".encode())
+            os.kill(number, signal.SIGKILL)
+
+    def look(name: str, arguments: tuple[object, ...]) -> None:
+        if name == "os.rename" and str(arguments[1]).endswith(outcome):
+            renamed.append(True)
+            kill_at("rename")
+        elif name == "open" and renamed:
+            kill_at("open")
+
+    kill_at("start")
+    sys.addaudithook(look)
+
+
+def some_trials(count: int, kills: str) -> list[Trial]:
+    """Return trials, of which one kills a process once."""
+    return [
+        trial(seed, **({"kills": kills} if kills and seed == 5 else {})) for seed in range(count)
+    ]
 
 
 def trial(seed: int = 0, arm: str = "gelu", **settings: Setting) -> Trial:

@@ -1,19 +1,21 @@
-"""A command that runs trials, to be killed: python trained_command.py STORE JOURNAL COUNT ON."""
+"""A command that runs trials: python trained_command.py STORE JOURNAL COUNT KILLS GATE.
+
+Trial 5 kills a process once: `KILLS` is a setting of `trained.Toy`, such as "command rename".
+"""
 
 from __future__ import annotations
 
 import sys
 
-from trained import Toy, execute, trial
+from trained import Toy, execute, some_trials
 
 from softgate.studies.compare.store import Store
 
 
 def main() -> None:
-    folder, journal, count, on = sys.argv[1:]
-    trials = [trial(seed, seconds=0.05) for seed in range(int(count))]
-    toy = Toy(journal, folder)
-    outcomes = execute(trials, toy, Store(folder), on=on, jobs=2)
+    folder, journal, count, kills, gate = sys.argv[1:]
+    toy = Toy(journal, folder, gate=gate)
+    outcomes = execute(some_trials(int(count), kills), toy, Store(folder), jobs=2)
     print(len(outcomes), "outcomes", flush=True)
 
 

@@ -6,22 +6,18 @@ All tests share one cluster, because starting one takes longer than the tests.
 from __future__ import annotations
 
 import os
-import random
 import re
 import signal
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import ROOT
 from test_compare_execution import TRIALS, same, starts
-from trained import Toy, execute, run_trial, trial
+from trained import KILLS, Toy, execute, run_trial, trial
 
 from softgate.studies.compare.execution import (
     Event,
@@ -80,37 +76,18 @@ def test_bit_identical_to_this_process(
 
 
 def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]) -> None:
-    """Workers die at random moments; no finished trial is repeated, none is missing."""
-    trials = [trial(seed, seconds=0.15) for seed in range(COUNT)]
-    stop, chance, killed = threading.Event(), random.Random(2), set[str]()
-
-    def storm() -> None:
-        seen = len(starts(kept.journal))
-        while not stop.is_set() and len(killed) < 2:
-            lines = starts(kept.journal)
-            if len(lines) > seen + 1:
-                time.sleep(chance.uniform(0, 0.15))
-                key, victim = lines[-1].split()[:2]
-                seen = len(lines)
-                if key not in killed:  # three times would be an outcome
-                    with suppress(ProcessLookupError):
-                        os.kill(int(victim), signal.SIGKILL)
-                    killed.add(key)
-            time.sleep(0.01)
-
-    thread = threading.Thread(target=storm)
-    thread.start()
+    """No finished trial is repeated, none is missing."""
+    killing = [
+        trial(seed, kills=kills) for seed, kills in enumerate(KILLS) if kills.startswith("worker")
+    ]
+    trials = [*killing, *(trial(seed) for seed in range(20, 20 + COUNT))]
     events: list[Event] = []
-    try:
-        outcomes = cluster.run(trials, events.append)
-    finally:
-        stop.set()
-        thread.join()
-    assert killed
-    here = [run_trial(item, Toy().trial_function(), lambda *_: None) for item in trials]
+    outcomes = cluster.run(trials, events.append)
+    lines = starts(kept.journal)
+    here = [run_trial(item, kept.trainable.trial_function(), lambda *_: None) for item in trials]
     assert same(outcomes, here)
-    assert not [line for line in starts(kept.journal) if line.endswith("again")]
-    assert len(Store(kept.store)) == len(TRIALS) + COUNT
+    assert not [line for line in lines if line.endswith("again")]
+    assert len(Store(kept.store)) == len(TRIALS) + len(trials)
     assert not list(kept.store.glob("*.part"))
     assert any(run.loss == 2.0 and run.steps == 10 for e in events for run in e.running)
     assert "raylet" not in "".join(capfd.readouterr())
