@@ -208,7 +208,7 @@ def test_check_for_hostile_strings_can_fail() -> None:
 
 def test_answer_follows_the_records() -> None:
     which, context, element, tanh, exact = answers(report_records.results())
-    assert "<strong>silu or gelu</strong>" in which
+    assert "<strong>silu and gelu</strong>" in which
     assert "<strong>1.0 %</strong> (relu) to <strong>4.0 %</strong> (gelu)" in context
     assert "at most 3.1 %" in context
     assert "<strong>0.50 ns</strong>" in element
@@ -226,7 +226,7 @@ def test_answer_changes_with_the_records() -> None:
         ("silu", "softgate"): 0.9,
     }
     which, _, _, tanh, _ = answers(report_records.results(speed=report_records.speed(quick)))
-    assert "<strong>gelu or silu</strong>" in which
+    assert "<strong>gelu and silu</strong>" in which
     assert "is faster</strong>" in tanh
     mixed = report_records.NS | {("gelu_tanh", "softgate"): 0.2}
     *_, tanh, _ = answers(report_records.results(speed=report_records.speed(mixed)))
@@ -242,7 +242,7 @@ def test_answer_ignores_differences_within_the_noise() -> None:
         layer=report_records.layer({"relu": 0.01, "gelu": 0.3}, relative_uncertainty=0.5),
     )
     which, context, _, tanh, _ = answers(results)
-    assert "<strong>silu, gelu or mish</strong>" in which
+    assert "<strong>silu, gelu and mish</strong>" in which
     assert "The cost of the activation matters" in context
     assert "uncertainty of these shares is up to 50 %" in context
     assert "is not measurably faster</strong>" in tanh

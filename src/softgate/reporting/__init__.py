@@ -225,7 +225,8 @@ def report(
     run = ReportRun(named_formulas, budget, progress, load_user_model(model, data, trust=trust))
     run.run()
     when = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-    about = About(this_machine(), __version__, command, when, run.seconds)
+    name = "" if run.model is None else run.model.name
+    about = About(this_machine(), __version__, command, when, run.seconds, name)
     return Report(Results(run.records | {"about": about}))
 
 

@@ -24,6 +24,8 @@ class About(Record):
     command: str
     when: str
     seconds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    model: str = ""
+    """The name of the user's model, if one was passed."""
 
     def lines(self) -> list[tuple[str, str]]:
         """Return names and values, for the table."""

@@ -10,15 +10,25 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from softgate.studies.bench.layer_record import Layer
-from softgate.studies.bench.record import COPY, OURS, UNCERTAIN, Bench, BenchRow, apart
+from softgate.studies.bench.record import (
+    COPY,
+    OURS,
+    UNCERTAIN,
+    Bench,
+    BenchRow,
+    apart,
+    comparison_noise,
+)
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.text import listed
 from softgate.studies.properties import PropertyTable
 
 from ..elements import Markup, MissingRecord, Results, Section, minus, power, shown
+from .about import About
 from .accuracy import AccuracyStudy
 from .approximation import FORMS, Approximations
 from .curves import Curves
+from .units import UnitStudy
 
 TITLE = "Answer"
 NAMED = 2
@@ -30,7 +40,10 @@ SMALL = 0.1
 def section(results: Results) -> Section:
     """Return the five lines, and a warning if times are disturbed."""
     lines = "".join(f"<li><span>{line}</span></li>" for line in answers(results))
-    lead = "<p>Which activation should I use, and what does it cost on this machine?</p>"
+    question = "Which activation should I use, and what does it cost on this machine?"
+    if model := _model(results):
+        question = f"What does {shown(model)} compute, and what do activations cost here?"
+    lead = f"<p>{question}</p>"
     return Section("answer", TITLE, f'{lead}<ol class="lines">{lines}</ol>{_noise(results)}')
 
 
@@ -59,6 +72,39 @@ def answers(results: Results) -> Iterator[Markup]:
 
 
 def which(results: Results) -> str:
+    """Return what was observed of the user's model or, without one, the cheapest activations."""
+    if model := _model(results):
+        return _your_model(model, results.take("units", UnitStudy))
+    return _cheapest(results)
+
+
+def _model(results: Results) -> str:
+    """Return the name of the user's model, or an empty string."""
+    about = results.records.get("about")
+    return about.model if isinstance(about, About) else ""
+
+
+def _your_model(model: str, study: UnitStudy) -> str:
+    """Return the activations of the user's model, the problems of its units, and replacements."""
+    parts = ["its activations were not identified"]
+    if study.scan is not None:
+        counts = [f"{function} ({count} ×)" for function, count in study.scan.counts.items()]
+        parts = [f"it computes {listed(counts)}" if counts else "it computes no known activation"]
+    for network in study.watched:
+        sites, problems = len(network.seen.sites), [f.text for f in network.seen.findings]
+        observed = "no problems"
+        if problems:
+            observed = f"{len(problems)} problem{'s' * (len(problems) > 1)}, first: {problems[0]}"
+        parts.append(f"{sites} were observed on the data: {observed}")
+    parts += [
+        f"with {change.replacement} in place of the most used one, and without further training, "
+        f"its outputs change by {100 * change.outputs_moved:.2g} % of their norm"
+        for change in study.replacements
+    ]
+    return f"<strong>{shown(model)}</strong>: {shown('; '.join(parts))} (see Units)."
+
+
+def _cheapest(results: Results) -> str:
     """Return the cheapest smooth activations that are 0 at 0 and unbounded above."""
     properties = results.take("properties", PropertyTable)
     through_zero = _through_zero(results)
@@ -81,9 +127,10 @@ def which(results: Results) -> str:
     names = [p.function for p in chosen]
     flat = [f"{100 * (p.small_slope_share or 0):.1f} %" for p in (*chosen, *relu[:1])]
     than = f", that of relu for {flat[-1]}" if relu else ""
+    verb, their = ("is", "Its") if len(names) == 1 else ("are", "Their")
     return (
-        f"For a new network, use <strong>{shown(listed(names, 'or'))}</strong>: the cheapest of "
-        "the timed activations that are smooth, 0 at 0 and unbounded for large x. Their slope is "
+        "Of the timed activations that are smooth, 0 at 0 and unbounded for large x, "
+        f"<strong>{shown(listed(names))}</strong> {verb} the cheapest. {their} slope is "
         f"below 0.01 in magnitude for {listed(flat[: len(names)])} of inputs from N(0,1){than}. "
         f"{_trains_best(results)}. For a trained network, keep the activation it was trained with."
     )
@@ -95,11 +142,29 @@ def _trains_best(results: Results) -> str:
         record = results.take("training", Comparison)
     except MissingRecord:
         return "Which activation trains best was not measured"
-    differ = any(d.verdict in ("better", "worse") for d in record.differences)
-    runs = "1 run" if len(record.seeds) == 1 else f"{len(record.seeds)} runs"
+    best = record.attainable_p
+    compared = [d for d in record.differences if d.verdict != "not compared"]
+    if best is None or not compared:
+        return "Which activation trains best was not compared"
+    seeds = "1 seed" if best.seeds == 1 else f"{best.seeds} seeds"
+    study = f"{seeds} of {shown(record.task)} with each of {shown(listed(record.arms))}"
+    if not best.enough:
+        return (
+            f"Which activation trains best is not known: {study} cannot show a difference in "
+            f"quality, however large it is; {best.needed} seeds can (see Training)"
+        )
+    differing = [d for d in compared if d.verdict in ("better", "worse")]
+    if differing:
+        verdicts = [
+            f"{d.arm} was {d.verdict} than {d.other}{f' with {d.condition}' * bool(d.condition)}"
+            for d in differing
+        ]
+        return f"In {study}, {shown(listed(verdicts))} (see Training)"
+    bounds = [abs(bound) for d in compared if (i := d.interval) for bound in (i.low, i.high)]
+    small = "a small one" if not bounds else f"one of up to {record.score_format.size(max(bounds))}"
     return (
-        f"{'Some' if differ else 'No'} differences in quality were detected in {runs} of "
-        f"{shown(record.task)} with each of {shown(listed(record.arms))} (see Training)"
+        f"No difference in quality was detected in {study}; {shown(small)} is possible "
+        "(see Training)"
     )
 
 
@@ -123,9 +188,11 @@ class _Cost(NamedTuple):
 def _times(record: Bench) -> dict[str, _Cost]:
     """Return the time of value and backward together in softgate, in the first setting of each."""
     costs: dict[str, dict[str, _Cost]] = {}
+    noise = comparison_noise(record)
     for row in record:
         if row.implementation == OURS and row.least_ns and row.function != COPY:
-            cost = _Cost(row.least_ns, row.least_ns * (1 + (row.relative_uncertainty or 0.0)))
+            uncertainty = max(row.relative_uncertainty or 0.0, noise)
+            cost = _Cost(row.least_ns, row.least_ns * (1 + uncertainty))
             costs.setdefault(row.function, {}).setdefault(row.quantity, cost)
     quantities = len({row.quantity for row in record})
     return {
@@ -150,11 +217,13 @@ def context(results: Results) -> str:
     small = most.share < SMALL
     advice = "Choose by quality, not by cost" if small else "The cost of the activation matters"
     uncertainty = max(row.relative_uncertainty for row in (least, most, gelu))
+    other = f", not a layer of {shown(model)}" if (model := _model(results)) else ""
     noise = f" The uncertainty of these shares is up to {100 * uncertainty:.0f} % of their value."
     return (
         f"{advice}: in a training step of a feed-forward layer "
-        f"({record.d_model} → {record.d_hidden} → {record.d_model}) {shown(gelu.implementation)}’s "
-        f"activations take <strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) "
+        f"({record.d_model} → {record.d_hidden} → {record.d_model}{other}) "
+        f"{shown(gelu.implementation)}’s activations take "
+        f"<strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) "
         f"to <strong>{100 * most.share:.1f} %</strong> ({shown(most.activation)}) of the time. "
         f"Replacing {shown(gelu.activation)} by relu makes the step at most "
         f"{100 * (gain - 1):.1f} % faster." + (noise if uncertainty > UNCERTAIN else "")
@@ -200,9 +269,11 @@ def approximate(results: Results) -> str:
     error = f"its error is up to {power(form.largest)} (at x = ±{abs(form.largest_at):.2f})"
     times: dict[str, float] = {}
     faster, unclear = [], []
-    for name, exact, tanh in _both_forms(results.take("speed", Bench)):
+    speed = results.take("speed", Bench)
+    noise = comparison_noise(speed)
+    for name, exact, tanh in _both_forms(speed):
         times[name] = (tanh.least_ns or 0.0) / (exact.least_ns or math.inf)
-        if not apart(tanh, exact):
+        if not apart(tanh, exact, noise):
             unclear.append(name)
         elif times[name] < 1:
             faster.append(name)
@@ -212,10 +283,11 @@ def approximate(results: Results) -> str:
     if faster:
         only = f"is {'measurably ' if unclear else ''}faster only in {shown(listed(faster))}"
         verdict = "is faster" if len(faster) == len(times) else only
+    within = f" (differences below {100 * noise:.2g} % are noise)" if unclear and noise else ""
     ratios = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
     return (
         f"The tanh form of gelu <strong>{verdict}</strong>: the time of its value, relative to "
-        f"exact gelu, is {ratios}; {error}."
+        f"exact gelu, is {ratios}{within}; {error}."
     )
 
 

@@ -210,13 +210,23 @@ def _one_copy(rows: Iterable[BenchRow]) -> list[BenchRow]:
     return others + list(least.values())
 
 
-def apart(row: BenchRow, other: BenchRow) -> bool:
-    """Return whether two times differ by more than their uncertainties."""
+def apart(row: BenchRow, other: BenchRow, noise: float = 0.0) -> bool:
+    """Return whether two times differ by more than their uncertainties, and than `noise`."""
     if row.least_ns is None or other.least_ns is None:
         return False
     uncertainty = (row.relative_uncertainty or 0.0) + (other.relative_uncertainty or 0.0)
     low, high = sorted((row.least_ns, other.least_ns))
-    return high > low * (1 + uncertainty)
+    return high > low * (1 + max(uncertainty, noise))
+
+
+def comparison_noise(rows: Iterable[BenchRow]) -> float:
+    """Return the relative difference that two of these times may have by noise alone.
+
+    The uncertainty of one time is the difference of two halves of its rounds, which may be small by
+    chance. This is twice the uncertainty that nine of ten times do not exceed.
+    """
+    known = sorted(r.relative_uncertainty for r in rows if r.relative_uncertainty is not None)
+    return 2 * known[min(len(known) - 1, int(0.9 * len(known)))] if known else 0.0
 
 
 def warnings(
