@@ -144,6 +144,21 @@ def test_read_only_and_empty(dtype: Any) -> None:
         sg.gelu(x, out=x)
 
 
+@pytest.mark.filterwarnings("error")
+def test_views_of_broadcast_arrays_do_not_warn() -> None:
+    """NumPy warns when some of their flags are read; a first call compiles, others are shorter."""
+    row, column = np.linspace(-2, 2, 4, dtype=np.float32), np.ones((3, 1), np.float32)
+    for shapes in ((row, column), (row, row + 1)):
+        wanted = [np.array(x) for x in np.broadcast_arrays(*shapes)]
+        for _ in range(2):
+            for call in (sg.gelu, sg.gelu.slope, sg.swiglu, sg.swiglu.slope):
+                x, y = np.broadcast_arrays(*shapes)
+                assert np.array_equal(call(x), call(wanted[0]))
+            for pair in (sg.gelu.backward, sg.swiglu, sg.swiglu.slope):
+                x, y = np.broadcast_arrays(*shapes)
+                assert np.array_equal(pair(x, y), pair(*wanted))
+
+
 @EACH_DTYPE
 def test_scalars_come_back_as_scalars(dtype: Any) -> None:
     for x in (dtype.type(1.5), np.array(1.5, dtype)):

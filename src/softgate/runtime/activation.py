@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -107,7 +108,7 @@ class Function:
             if name not in values:
                 known = ", ".join(values) or "none"
                 raise TypeError(f"{self.name} has no parameter {name!r}: its parameters: {known}")
-            values[name] = _finite(f"{self.name}'s {name}", value)
+            values[name] = finite_number(f"{self.name}'s {name}", value)
         entry = self.entry.act if isinstance(self.entry, GatedEntry) else self.entry
         entry.check(values)
         return tuple(values.items())
@@ -280,7 +281,12 @@ class Activation(Function):
             and x.dtype == grad.dtype
         ):
             runner = self._default_runners.get(("backward", x.dtype))
-            if runner is not None and x.shape == grad.shape and grad.flags.carray:
+            if (
+                runner is not None
+                and x.shape == grad.shape
+                and grad.flags.c_contiguous
+                and grad.flags.aligned
+            ):
                 result = arrays.quick(runner, out, x, grad)
                 if result is not None:
                     return result
@@ -364,7 +370,7 @@ class Activation(Function):
             if not array.size:
                 continue
             for end in (np.min(array), np.max(array)):
-                p.check(_finite(f"{self.name}'s {p.name}", end))
+                p.check(finite_number(f"{self.name}'s {p.name}", end))
             if p.exceeds and not np.all(array > np.asarray(values[p.exceeds])):
                 raise ValueError(
                     f"{self.name}'s {p.name} must be greater than {p.exceeds} in every element"
@@ -395,9 +401,20 @@ def _is_array(parameter: Any) -> bool:
     return isinstance(parameter, np.ndarray) and parameter.ndim > 0
 
 
-def _finite(what: str, value: Any) -> float:
+def finite_number(what: str, value: Any) -> float:
+    """Return the parameter that a user passed, also as an array or tensor with one element."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.numel() == 1:
+        if value.requires_grad and torch.is_grad_enabled():
+            raise TypeError(
+                f"{what} is a Tensor that requires grad, and its gradient is not computed: pass a "
+                "number, or value.detach(); the slope of softgate.prelu and the beta of "
+                "softgate.torch.functional.swish are differentiable, and the modules "
+                "softgate.torch.PReLU and Swish train them"
+            )
+        value = value.item()
     real = isinstance(value, Real | np.floating | np.integer) or type(value).__name__ == "bfloat16"
     if not real or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{what} = {value!r} is {a_type(value)}: expected a real number")

@@ -72,6 +72,8 @@ def as_array(x: Any, name: str = "x") -> Array:
             f"{name} is a {type(x).__module__}.{type(x).__name__}, and an array would lose its "
             "gradients and its device: pass a NumPy array, as x.numpy() or np.asarray(x) gives it"
         )
+    if isinstance(x, list | tuple):
+        _refuse_tensors(x, name)
     try:
         array: Array = np.asanyarray(x)
     except ValueError as error:
@@ -84,6 +86,29 @@ def as_array(x: Any, name: str = "x") -> Array:
             f"({type(x).__name__} given): expected {ACCEPTED}"
         )
     return array
+
+
+STACK = {
+    "torch": "torch.stack",
+    "tensorflow": "tf.stack",
+    "keras": "keras.ops.stack",
+} | dict.fromkeys(("jax", "jaxlib"), "jax.numpy.stack")
+"""The function of a framework that joins a list of its tensors, with gradients."""
+
+
+def _refuse_tensors(x: list[Any] | tuple[Any, ...], name: str) -> None:
+    """Raise if a list contains tensors of a framework: an array would lose their gradients."""
+    for kind in set(map(type, x)):
+        stack = STACK.get(kind.__module__.partition(".")[0])
+        if stack is not None:
+            raise TypeError(
+                f"{name} is a {type(x).__name__} with a {kind.__module__}.{kind.__name__}, and an "
+                f"array would lose its gradients: pass {stack}({name})"
+            )
+        if kind in (list, tuple):
+            for part in x:
+                if isinstance(part, list | tuple):
+                    _refuse_tensors(part, name)
 
 
 def _as_float(x: int, name: str) -> float:
@@ -135,11 +160,16 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array |
 def quick(runner: Runner, out: Any, *inputs: Array) -> Any:
     """Run a kernel over plain arrays with the least overhead, or return None.
 
-    Plain means writeable, C-contiguous, of one shape and one native dtype, without shared memory,
+    Plain means C-contiguous, aligned, of one shape and one native dtype, without shared memory,
     and small enough for one thread. `apply` handles all other arrays.
     """
     x = inputs[0]
-    if not x.flags.carray or not x.ndim or (x.size >= SERIAL and POOL.size > 1):
+    flags = x.flags  # `carray` would warn about arrays of np.broadcast_arrays
+    if (
+        not (flags.c_contiguous and flags.aligned)
+        or not x.ndim
+        or (x.size >= SERIAL and POOL.size > 1)
+    ):
         return None
     if out is None:
         out = np.empty(x.shape, x.dtype)

@@ -116,7 +116,12 @@ class Gated(Function):
         ):
             runner = self._default_runners.get(("value", a.dtype))
             gates, others = (a, b) if self.entry.position == "first" else (b, a)
-            if runner is not None and a.shape == b.shape and others.flags.carray:
+            if (
+                runner is not None
+                and a.shape == b.shape
+                and others.flags.c_contiguous
+                and others.flags.aligned
+            ):
                 result = arrays.quick(runner, out, gates, others)
                 if result is not None:
                     return result

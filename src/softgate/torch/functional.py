@@ -38,13 +38,17 @@ from softgate.runtime.registry import activations, gated
 _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
 _DEFAULTS = {name: activation.parameters for name, activation in _ALL.items()}
+_LARGEST = 1e38
+"""softgate's limit of softshrink's threshold; torch raises for some larger ones."""
 _VISIBLE = 20.0
 """Threshold of torch's softplus below which the switch to x is visible in float32."""
 
 
 def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) -> Tensor:
     activation = _ALL[name]
-    if parameters == _DEFAULTS[name]:
+    if parameters == _DEFAULTS[name] and not any(
+        isinstance(v, Tensor) for v in parameters.values()
+    ):
         parameters = {}
     if inplace:
         return overwrite(activation, x, parameters, _TORCH_NAMES.get(name, name))
@@ -107,9 +111,10 @@ def rrelu(
 ) -> Tensor:
     """Return x where x > 0, else a·x: in training a is random in [lower, upper], else the mean.
 
-    In training it is torch's operator, with torch's random numbers.
+    In training it is torch's operator, with torch's random numbers. RuntimeError unless
+    lower <= upper.
     """
-    if training:
+    if training or not lower <= upper:
         return theirs.rrelu(input, lower, upper, training, inplace)
     return _apply("rrelu", input, inplace, lower=lower, upper=upper)
 
@@ -195,7 +200,12 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd."""
+    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
+
+    RuntimeError if `lambd` is negative.
+    """
+    if not 0 <= lambd < _LARGEST:
+        return theirs.softshrink(input, lambd)
     return _apply("softshrink", input, threshold=lambd)
 
 

@@ -166,7 +166,8 @@ def relu_(input: Tensor) -> Tensor:
 def rrelu(input: Tensor, lower: float=1 / 8, upper: float=1 / 3, training: bool=False, inplace: bool=False) -> Tensor:
     """Return x where x > 0, else a·x: in training a is random in [lower, upper], else the mean.
 
-    In training it is torch's operator, with torch's random numbers.
+    In training it is torch's operator, with torch's random numbers. RuntimeError unless
+    lower <= upper.
     """
 
 def rrelu_(input: Tensor, lower: float=1 / 8, upper: float=1 / 3, training: bool=False) -> Tensor:
@@ -202,7 +203,10 @@ def softplus_(input: Tensor, beta: float=1.0) -> Tensor:
     """Overwrite `input` with softplus(input) and return it."""
 
 def softshrink(input: Tensor, lambd: float=0.5) -> Tensor:
-    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd."""
+    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
+
+    RuntimeError if `lambd` is negative.
+    """
 
 def softshrink_(input: Tensor, lambd: float=0.5) -> Tensor:
     """Overwrite `input` with softshrink(input) and return it."""

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from softgate.frameworks.block_arguments import activation_of_block, function_of_block
 from softgate.runtime import registry
 from softgate.runtime.activation import Activation as Function
+from softgate.runtime.names import get, names
 
 from . import functional as F
 
@@ -286,7 +287,7 @@ _MODULES: dict[str, Callable[..., nn.Module]] = {
 """Modules that are more than a formula: trainable, or random in training."""
 
 
-def make(name: str | Function, **parameters: float) -> nn.Module:
+def make(name: str | Function, source: str | None = None, **parameters: Any) -> nn.Module:
     """Return a module for an activation by any name that a framework has for it.
 
     softgate's names take precedence, then those of torch and Hugging Face, then the others.
@@ -296,6 +297,8 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
     name : str or Activation
         Such as "gelu_new", "quick_gelu", "HardSwish", or an activation. Of the gated functions only
         "glu" is a layer; for the others use `GatedFeedForward`.
+    source : str, optional
+        The framework of the name, as in `softgate.get`, whose parameters are then accepted.
     **parameters : float
         Parameters of the formula; those of torch.nn for PReLU and RReLU.
 
@@ -305,13 +308,22 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
     GELU(approximate='tanh')
     >>> make("squareplus", b=1.0)
     Activation(squareplus, b=1)
+    >>> make("gelu", source="jax")
+    GELU(approximate='tanh')
     """
-    if isinstance(name, str) and (special := _MODULES.get(name.rpartition(".")[2].casefold())):
+    if source is not None and not isinstance(name, str):
+        raise TypeError(f"source = {source!r} needs a name as a string: name = {name!r}")
+    special = _MODULES.get(name.rpartition(".")[2].casefold()) if isinstance(name, str) else None
+    if special and (source is None or names(source)[0].source == "torch"):
         return special(**parameters)
-    glu = registry.gated()["glu"]
-    if isinstance(name, str) and not parameters and function_of_block(name, NAME_SOURCES) is glu:
-        return GLU()
-    activation = activation_of_block(name, NAME_SOURCES, **parameters)
+    if isinstance(name, str) and not parameters:
+        function = get(name, source) if source else function_of_block(name, NAME_SOURCES)
+        if function is registry.gated()["glu"]:
+            return GLU()
+    if source is not None:
+        activation = activation_of_block(get(name, source, **parameters), ())
+    else:
+        activation = activation_of_block(name, NAME_SOURCES, **parameters)
     known = registry.activations().get(activation.name)
     if known is None or known.entry.definition is not activation.entry.definition:
         return Activation(activation)

@@ -27,6 +27,7 @@ import torch
 
 from softgate import __version__
 from softgate.lower import inductor
+from softgate.runtime.activation import finite_number
 from softgate.runtime.dispatch import Explanation
 from softgate.runtime.routes import Route
 
@@ -101,9 +102,16 @@ def _wanted(x: torch.Tensor) -> str:
 
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
     """Return parameters as numbers, including those that a compiler replaced by symbols."""
+    if any(isinstance(value, torch.Tensor) for value in parameters.values()):
+        parameters = _read(parameters)
     # Every compiler of torch has imported this module, which imports sympy for half a second.
     symbols = torch.fx.experimental.symbolic_shapes
     return {name: symbols.guard_scalar(value) for name, value in parameters.items()}
+
+
+@torch.compiler.disable  # a kernel needs the numbers, so the graph ends here
+def _read(parameters: Mapping[str, Any]) -> dict[str, float]:
+    return {name: finite_number(name, value) for name, value in parameters.items()}
 
 
 @constant_when_compiled
