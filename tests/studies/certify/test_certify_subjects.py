@@ -256,7 +256,7 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
     ],
 )
 def test_misbehaviour_is_a_finding(name: str, kind: str) -> None:
-    result = peer(f"faulty:{name}", "gelu", time_limit=2.0 if name == "hang" else 20.0)
+    result = peer(f"faulty:{name}", "gelu", time_limit=5.0 if name == "hang" else 600.0)
     assert [finding.kind for finding in result.findings] == [kind]
     assert result.measurements == ()
     assert len(result.failures()) == 1
@@ -322,7 +322,7 @@ def inside(folder: Path, text: str) -> Subject:
     ("source", "message"),
     [
         ("import os\nos._exit(7)\n", "cannot be loaded: crashed: exit code 7"),
-        ("import time\ntime.sleep(1000)\n", "hung: its loading took more than 2 s.*--time-limit"),
+        ("import time\ntime.sleep(1000)\n", "hung: its loading.* 2 s.*--time-limit"),
         ("\ndef f(x):\n    return x +\n", r"broken.py, line 3: SyntaxError: invalid syntax$"),
         ("\nraise OSError('one\\ntwo')\n", r"broken.py, line 2: OSError: one$"),
         ("class f:\n    def __init__(self):\n        1/0\n", "made: ZeroDivisionError: division"),
@@ -335,7 +335,7 @@ def test_what_fails_while_it_is_loaded_is_said_in_one_line(
 ) -> None:
     (tmp_path / "broken.py").write_text(source)
     with pytest.raises(InvalidSubjectError, match=message) as raised:
-        open_session(inside(tmp_path, "broken:f"), time_limit=2.0)
+        open_session(inside(tmp_path, "broken:f"), time_limit=2.0 if "sleep" in source else 600.0)
     assert "\n" not in str(raised.value)
 
 
