@@ -164,6 +164,28 @@ def test_16_bit_backward_within_an_ulp_at_every_input(activation: Activation, dt
             assert np.all(np.abs(result[number] - expected[number]) <= unit)
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float16, ml_dtypes.bfloat16, np.float32, np.float64],
+    ids=lambda dtype: dtype.__name__,
+)
+def test_the_gradient_is_the_slope(activation: Activation, dtype: Any) -> None:
+    """What is certified is the slope; what training runs is `backward`."""
+    if np.dtype(dtype).itemsize == 2:
+        x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    else:
+        ends = np.concatenate(
+            [np.linspace(*interval, 1000) for interval in activation.entry.intervals]
+        )
+        x = np.concatenate([ends, -np.logspace(-40, 4, 4000), np.logspace(-40, 4, 4000)])
+        x = np.append(x, [0.0, -0.0, np.inf, -np.inf]).astype(dtype)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        x = x[~np.isnan(x)]
+        slope, gradient = activation.slope(x), activation.backward(x, np.ones_like(x))
+        wide, expected = gradient.astype(np.float64), slope.astype(np.float64)
+    assert np.array_equal(wide, expected, equal_nan=True)  # a slope of -0 times 1 may be 0
+
+
 def test_backward_of_identity_is_grad() -> None:
     for dtype in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64):
         grad = np.array([1.5, -0.0, np.inf, np.nan], dtype)

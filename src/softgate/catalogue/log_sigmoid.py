@@ -2,7 +2,6 @@
 
 from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
-from softgate.formula.formats import FLOAT16
 from softgate.formula.graph import Node
 
 from . import softplus
@@ -41,7 +40,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    cheap={"backward": (FLOAT16,)},
     bounds={"float32": ErrorBound(2.1, 2.5), "float64": ErrorBound(2.1, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (80.0, 110.0), (700.0, 750.0)),
     aliases=("logsigmoid", "log_expit"),

@@ -106,7 +106,7 @@ def command(
     one output; a C function is void(const T*, T*, size_t), and its name ends in _f32, _f64, _f16 or
     _bf16 unless --dtype names T. Functions other than softgate's run in a separate process.
 
-    Exit code 1 if --max-ulp or --baseline fails, if an activation of softgate breaks the bound that
+    Exit code 1 if --max-ulp or --baseline fails, if a function of softgate breaks the bound that
     the catalogue states, and if FUNCTION crashes, hangs, changes its input or returns another shape
     or dtype; 2 for invalid arguments: one line, nothing is written.
 

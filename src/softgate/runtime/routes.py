@@ -115,8 +115,6 @@ class Route:
 
     def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
         assert isinstance(self.entry, Entry)
-        if self.quantity == "backward" and "backward" in self.entry.cheap:
-            return self.parameters  # a float32 slope, as accurate as one of a table
         checked = "slope" if self.quantity == "backward" else self.quantity
         moved = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
         return self.parameters if moved and self.quantity == "backward" else moved

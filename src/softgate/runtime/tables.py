@@ -148,10 +148,17 @@ def _round_to(
 
 @lru_cache(maxsize=64)
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
-    """Return float32 slopes at all inputs of a 16-bit format, for `backward`."""
+    """Return float32 slopes at all inputs of a 16-bit format, for `backward`.
+
+    Rounded again they are the slopes of the format: those that are halfway between two of its
+    numbers only in float32 are moved to the side of the exact slope.
+    """
     x = all_values(fmt)
+    right = rounded(entry, "slope", fmt, dict(parameters))
     with np.errstate(all="ignore"):  # signalling NaNs, 2·x of the largest x, subnormal slopes
         slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
+        moved = (round_to(slopes.astype(np.float64), fmt) != right) & ~np.isnan(right)
+        slopes[moved] = np.nextafter(slopes[moved], right[moved].astype(np.float32))
     slopes.flags.writeable = False
     return slopes
 

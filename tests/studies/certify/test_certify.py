@@ -61,6 +61,20 @@ def test_ours_hold_what_the_catalogue_states(name: str) -> None:
             )
 
 
+@pytest.mark.parametrize("name", ["Tanh", "Sigmoid", "ELU", "CELU", "GELU", "SiLU", "ReLU"])
+def test_autograds_gradients_hold_what_the_catalogue_states(name: str) -> None:
+    pytest.importorskip("torch")
+    options: dict[str, Any] = {"quantity": "slope", "samples": 3000, "isolated": False}
+    certificate = sg.certify(f"softgate.torch:{name}", **options)
+    assert certificate.failures() == ()
+    for measurement in certificate:
+        assert measurement.max_ulp <= measurement.stated_ulp
+        rounded = sum(region.rounded for region in measurement.regions)
+        assert measurement.dtype in ("float32", "float64") or rounded == measurement.inputs
+    foreign = sg.certify(f"torch.nn:{name}", name.lower(), dtype="float32", **options)
+    assert [measurement.stated_ulp for measurement in foreign] == [None]
+
+
 def test_certificates_name_the_digest_that_is_reproduced() -> None:
     bound = quick(sg.silu.bind(beta=0.3), None).find("value", "float32")
     assert bound.digest == published_digest("silu:beta=0.3", "value", "float32") is not None

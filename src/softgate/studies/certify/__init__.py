@@ -127,7 +127,10 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         alone = None
         if isolated and described.ours is None and hasattr(os, "sched_setaffinity"):
             alone = one_core(stack, described, time_limit)
-        study = CertifyRun(session, activation, plan, described, alone, progress)
+        own = described.ours
+        if own is None and measured_as is None and described.in_softgate:
+            own = activation  # of softgate.torch, for example: the bounds hold there too
+        study = CertifyRun(session, activation, plan, described, alone, progress, own)
         if state is not None:
             study.save_to(Path(state))
         measurements = study.run()

@@ -61,10 +61,12 @@ class CertifyRun:
         subject: Subject,
         one_core: Callable[[], Session] | None = None,
         progress: Progress | None = None,
+        own: Activation | None = None,
     ) -> None:
         self.session, self.activation, self.plan, self.subject = session, activation, plan, subject
         self.one_core, self.progress = one_core, progress
         self.entry, self.parameters = activation.entry, activation.parameters
+        self.own = own
         self.marks = marks(self.entry, tuple(self.parameters.items()))
         self.references: dict[str, Reference] = {}
         self.saved: sweep.SweepCheckpoint | None = None
@@ -218,7 +220,7 @@ class CertifyRun:
 
     def _stated(self, quantity: str, fmt: Format) -> float | None:
         """Return the bound of softgate's activations; None for curvatures and where none holds."""
-        if self.subject.ours is None or quantity == "curvature":
+        if self.own is None or quantity == "curvature":
             return None
         if fmt.bits == 16:
             # Correctly rounded; the ulp of the scale may be half of the ulp of the slope.
@@ -229,12 +231,12 @@ class CertifyRun:
         return self.entry.bound(quantity, fmt.name, self.parameters)
 
     def _digest(self, quantity: str, fmt: Format) -> str | None:
-        """Return the published digest if an activation of softgate reproduces it, else None."""
-        ours = self.subject.ours
-        published = None if ours is None else published_digest(label(ours), quantity, fmt.name)
-        if ours is None or published is None:
+        """Return the published digest if code of softgate reproduces it, else None."""
+        own = self.own
+        published = None if own is None else published_digest(label(own), quantity, fmt.name)
+        if own is None or published is None:
             return None
-        results = self.session.evaluate(quantity, *operands(ours, quantity, fmt.name))
+        results = self.session.evaluate(quantity, *operands(own, quantity, fmt.name))
         return published if digest(results) == published else None
 
     def _report(self, what: str, done: int, total: int) -> None:

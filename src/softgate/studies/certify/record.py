@@ -118,7 +118,8 @@ class Measurement:
     """The largest error of the float64 kernel against arb, in its ulps, if it is the reference."""
     kernel_points: int
     stated_ulp: float | None
-    """The bound stated in the catalogue; None for subjects other than softgate's."""
+    """The bound stated in the catalogue for softgate's functions, those of softgate.torch included;
+    None for other subjects."""
     digest: str | None
     """The published digest, if the subject is softgate's and reproduces its bits at the published
     inputs; otherwise None."""

@@ -110,6 +110,15 @@ class Subject:
         return self.held if isinstance(self.held, Activation) else None
 
     @property
+    def in_softgate(self) -> bool:
+        """Whether it is an activation of softgate, or its function or module for a framework."""
+        if self.slope is not None:
+            return False
+        home = self.place if self.kind == "python" else getattr(self.held, "__module__", None)
+        home = home or type(self.held).__module__
+        return self.ours is not None or str(home).partition(".")[0] == "softgate"
+
+    @property
     def fingerprint(self) -> str:
         """A hash of the code, which changes if the code under the same name is edited."""
         second = "" if self.slope is None else f"-{self.slope.fingerprint}"
