@@ -69,19 +69,60 @@ def meaning(result: Any) -> tuple[str, dict[str, float]]:
     return result.name, dict(result.parameters)
 
 
+def test_softgates_names_mean_its_functions() -> None:
+    for name, function in (sg.activations() | sg.gated()).items():
+        assert sg.get(name) is function, name
+    assert sg.get("gelu") is sg.gelu
+    assert sg.get("leaky_relu").parameters["slope"] == 0.01
+
+
+def test_other_meanings_of_softgates_names_are_shown() -> None:
+    """JAX and keras.ops mean gelu_tanh by gelu: in the table of names, and in the help of get."""
+    meanings = {record.path: record.computes for record in sg.names(name="gelu")}
+    assert meanings["jax.nn.gelu"] == meanings["keras.ops.gelu"] == "gelu_tanh"
+    assert meanings["torch.nn.functional.gelu"] == meanings["softgate.gelu"] == "gelu"
+    text = str(sg.names(name="gelu"))
+    assert all(word in text for word in ("JAX", "keras.ops.gelu", "gelu_tanh"))
+    assert all(word in str(sg.get.__doc__) for word in ("JAX", "keras.ops", "gelu_tanh"))
+    assert sg.get("gelu", source="jax") is sg.get("gelu", source="keras.ops") is sg.gelu_tanh
+
+
 def test_a_name_that_means_two_functions_is_an_error_that_says_both() -> None:
-    with pytest.raises(ValueError, match="'gelu' means 2 functions") as caught:
-        sg.get("gelu")
+    with pytest.raises(ValueError, match=r"'nn\.gelu' means 2 functions") as caught:
+        sg.get("nn.gelu")
     exact, tanh = str(caught.value).splitlines()[1:3]
     assert "x*Phi(x)" in exact
-    assert all(title in exact for title in ("PyTorch", "Keras", "TensorFlow", "Hugging Face"))
-    assert "JAX" not in exact
+    assert "TensorFlow" in exact
     assert "gelu_tanh(x)" in tanh
     assert "JAX" in tanh
-    assert "keras.ops.gelu" in tanh
 
 
-@pytest.mark.parametrize("name", ["gelu", "leaky_relu", "LeakyReLU", "HardSigmoid", "nn.gelu"])
+@pytest.mark.parametrize(
+    ("function", "arguments", "word"),
+    [
+        ("gelu", {"approximate": "tanh"}, "gelu_tanh"),
+        ("gelu", {"approximate": True}, "gelu_tanh"),
+        ("leaky_relu", {"negative_slope": 0.2}, "is slope"),
+    ],
+)
+def test_arguments_of_frameworks_are_explained(
+    function: str, arguments: dict[str, Any], word: str
+) -> None:
+    called = getattr(sg, function)
+    for call in (
+        lambda: called(1.0, **arguments),
+        lambda: called.slope(1.0, **arguments),
+        lambda: called.bind(**arguments),
+        lambda: sg.get(function, **arguments),
+    ):
+        with pytest.raises(TypeError, match=word):
+            call()
+    with pytest.raises(TypeError) as raised:
+        sg.gelu(1.0, approximate="x")
+    assert "tanh" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["LeakyReLU", "HardSigmoid", "nn.gelu"])
 def test_what_the_error_says_to_write_gives_each_meaning(name: str) -> None:
     with pytest.raises(ValueError, match="means 2 functions") as caught:
         sg.get(name)

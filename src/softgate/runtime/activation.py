@@ -106,8 +106,13 @@ class Function:
         values = dict(self._defaults)
         for name, value in parameters.items():
             if name not in values:
-                known = ", ".join(values) or "none"
-                raise TypeError(f"{self.name} has no parameter {name!r}: its parameters: {known}")
+                from .names import hint_of_argument
+
+                known, hint = ", ".join(values) or "none", hint_of_argument(self.name, name, value)
+                raise TypeError(
+                    f"{self.name} has no parameter {name!r}: its parameters: {known}"
+                    + (f"; {hint}" if hint else "")
+                )
             values[name] = finite_number(f"{self.name}'s {name}", value)
         entry = self.entry.act if isinstance(self.entry, GatedEntry) else self.entry
         entry.check(values)

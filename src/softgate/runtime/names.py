@@ -1,7 +1,8 @@
 """Functions by their names in frameworks.
 
-One name may mean two functions (JAX's gelu is the tanh form, PyTorch's is not). Without a source
-such a name raises an error that lists both.
+softgate's names come first: "gelu" is softgate's gelu, x·Phi(x), although JAX's is the tanh form.
+Without a source, a name that softgate lacks and that means two functions, as "HardSigmoid" does,
+raises an error that lists both.
 """
 
 from __future__ import annotations
@@ -90,15 +91,20 @@ def names(source: str | None = None, *, name: str | Callable[..., Any] | None = 
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
-    """Return the activation that a framework calls `name`, in its default form.
+    """Return softgate's function called `name`, else the one that a framework calls so.
+
+    A name of softgate means softgate's function unless a source is given: "gelu" is x·Phi(x), which
+    PyTorch, Keras, TensorFlow and Hugging Face call so too. In JAX and keras.ops it means gelu_tanh
+    by default: get("gelu", source="jax"). `softgate names gelu` lists all of its meanings.
 
     Parameters
     ----------
     name : str
-        A framework's name or full path, or softgate's: "gelu_new", "LeakyReLU", "torch.nn.GELU",
-        "com.microsoft.FastGelu".
+        softgate's name, or a framework's name or full path: "gelu", "gelu_new", "LeakyReLU",
+        "torch.nn.GELU", "com.microsoft.FastGelu".
     source : str, optional
-        The framework of the name, as in `names`. Needed if it means several functions.
+        The framework of the name, as in `names`. Needed if softgate has no function of this name
+        and frameworks use it for several.
     **parameters
         softgate's parameters, or with a source also those of the framework: `negative_slope=0.2`,
         `approximate="tanh"`.
@@ -112,15 +118,16 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     Raises
     ------
     ValueError
-        If the name is unknown, means several functions, or one that softgate does not implement.
+        If the name is unknown, is none of softgate's and means several functions, or one that
+        softgate does not implement.
 
     Examples
     --------
     >>> import softgate as sg
-    >>> sg.get("gelu_new").name
-    'gelu_tanh'
-    >>> sg.get("gelu", source="jax").name
-    'gelu_tanh'
+    >>> sg.get("gelu").name, sg.get("gelu_new").name
+    ('gelu', 'gelu_tanh')
+    >>> sg.get("gelu", source="jax").name, sg.get("keras.ops.gelu").name
+    ('gelu_tanh', 'gelu_tanh')
     >>> sg.get("gelu", source="torch", approximate="tanh").name
     'gelu_tanh'
     >>> sg.get("leaky_relu", source="tensorflow")
@@ -128,6 +135,12 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     """
     if not isinstance(name, str):
         raise TypeError(f"name is {a_type(name)}: expected a string, such as 'gelu'")
+    if source is None and name in functions():
+        known = functions()[name]
+        for argument, value in parameters.items():
+            if argument not in (*known.parameters, "gate"):
+                raise TypeError(_no_such_parameter(None, name, argument, value))
+        return known.bind(**parameters)
     scope = _of_source(source)
     records = _alike(scope, name) if source is None else _nearest(scope, name)
     if not records:
@@ -198,22 +211,15 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     return [spelled[near] for near in get_close_matches(name.casefold(), spelled, 2)]
 
 
-def named(name: str, parameters: Mapping[str, Any]) -> Activation | Gated:
-    """Return the function of a name, softgate's or else a framework's; raise as `get` does."""
-    known = functions()
-    if name in known:
-        return known[name].bind(**parameters) if parameters else known[name]
-    function: Activation | Gated = get(name, None, **parameters)
-    return function
-
-
 def function(text: str) -> Activation | Gated:
     """Return the function that a text such as "swiglu" or "elu:alpha=0.5" names.
 
     For texts from records: nothing is imported. `softgate.runtime.resolve` accepts what users
     write. Raises ValueError as `get` does.
     """
-    return named(*parse(text))
+    name, parameters = parse(text)
+    found: Activation | Gated = get(name, None, **parameters)
+    return found
 
 
 def _letters(name: str) -> str:
@@ -258,9 +264,10 @@ def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> A
         function, values = _translate(record, rest)
     assert function is not None
     unbound = functions()[function]
-    for argument in rest:
+    for argument, value in rest.items():
         if argument not in unbound.parameters:
-            raise TypeError(_no_such_parameter(record, function, argument, source))
+            shown = None if source is None else record
+            raise TypeError(_no_such_parameter(shown, function, argument, value))
     if record.gate is not None:
         return cast(Gated, unbound).bind(gate=record.gate, **values | rest)
     return unbound.bind(**values | rest)
@@ -307,12 +314,36 @@ def _form(record: Name, argument: str, value: Any, forms: Iterable[tuple[Any, st
     )
 
 
-def _no_such_parameter(record: Name, function: str, argument: str, source: str | None) -> str:
+def hint_of_argument(function: str, argument: str, value: Any) -> str:
+    """Return what a framework's argument of the function of this name means; "" if unknown.
+
+    Examples
+    --------
+    >>> hint_of_argument("gelu", "approximate", "tanh")
+    "approximate='tanh' in PyTorch is softgate.gelu_tanh"
+    >>> hint_of_argument("leaky_relu", "negative_slope", 0.2)
+    'negative_slope in PyTorch is slope'
+    """
+    for record in catalogue_of_names():
+        if _letters(record.name) != _letters(function):
+            continue
+        for accepted, meant in record.forms.get(argument, ()):
+            if accepted == value and type(accepted) is type(value):
+                where = SOURCES[record.source]
+                return f"{argument}={value!r} in {where} is softgate.{meant}"
+        if argument in record.takes and record.function == function:
+            return f"{argument} in {SOURCES[record.source]} is {record.takes[argument]}"
+    return ""
+
+
+def _no_such_parameter(record: Name | None, function: str, argument: str, value: Any) -> str:
+    """Return the message for an argument that neither softgate nor the record's framework has."""
     ours = ", ".join(functions()[function].parameters) or "none"
-    if source is None:
+    if record is None:
+        hint = hint_of_argument(function, argument, value)
         return (
             f"{function} has no parameter {argument!r}: its parameters: {ours}; "
-            "those of a framework are accepted with source="
+            f"{f'{hint}; ' if hint else ''}those of a framework are accepted with source="
         )
     theirs = ", ".join([*record.forms, *record.takes, *record.ignores]) or "none"
     note = f" ({record.note})" if record.note else ""

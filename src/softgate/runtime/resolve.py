@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from .activation import Activation
 from .gated import Gated
 from .name_table import Name, catalogue_of_names
-from .names import UnknownName, named, parse
+from .names import UnknownName, get, parse
 from .printable_text import a_type, message_line
 from .registry import label
 
@@ -115,7 +115,7 @@ def _target(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
     else:
         path = f"{place}.{name}" if place else name
         try:
-            return named(path, parameters), {}, text
+            return get(path, None, **parameters), {}, text
         except UnknownName:
             target = _at_path(path)
             if target is None:

@@ -311,19 +311,22 @@ def make(name: str | Function, source: str | None = None, **parameters: Any) -> 
     >>> make("gelu", source="jax")
     GELU(approximate='tanh')
     """
-    if source is not None and not isinstance(name, str):
-        raise TypeError(f"source = {source!r} needs a name as a string: name = {name!r}")
-    special = _MODULES.get(name.rpartition(".")[2].casefold()) if isinstance(name, str) else None
-    if special and (source is None or names(source)[0].source == "torch"):
-        return special(**parameters)
-    if isinstance(name, str) and not parameters:
-        function = get(name, source) if source else function_of_block(name, NAME_SOURCES)
+    function: Any = name
+    if isinstance(name, str):
+        special = _MODULES.get(name.rpartition(".")[2].casefold())
+        if special and (source is None or names(source)[0].source == "torch"):
+            return special(**parameters)
+        if source is None:
+            function = function_of_block(name, NAME_SOURCES, **parameters)
+        else:
+            function = get(name, source, **parameters)
         if function is registry.gated()["glu"]:
             return GLU()
-    if source is not None:
-        activation = activation_of_block(get(name, source, **parameters), ())
-    else:
-        activation = activation_of_block(name, NAME_SOURCES, **parameters)
+    elif source is not None:
+        raise TypeError(f"source = {source!r} needs a name as a string: name = {name!r}")
+    elif parameters:
+        function = name.bind(**parameters)
+    activation = activation_of_block(function, NAME_SOURCES)
     known = registry.activations().get(activation.name)
     if known is None or known.entry.definition is not activation.entry.definition:
         return Activation(activation)

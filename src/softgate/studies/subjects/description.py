@@ -23,7 +23,7 @@ from typing import Any
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.runtime.names import named, parse
+from softgate.runtime.names import get, parse
 from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
@@ -257,7 +257,7 @@ def _from_text(text: str, keywords: dict[str, Any], framework: str | None) -> Su
 def _by_name(name: str, parameters: dict[str, Any]) -> Activation:
     """Return softgate's function of a name; raise InvalidSubjectError if there is none."""
     try:
-        function = named(name, parameters)
+        function = get(name, None, **parameters)
     except ValueError as error:
         raise InvalidSubjectError(str(error)) from None
     if isinstance(function, Gated):
