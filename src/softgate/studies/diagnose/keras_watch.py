@@ -22,7 +22,7 @@ from softgate.runtime.printable_text import visible
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
-from ..scan.keras_model import is_elementwise, sites
+from ..scan.keras_model import all_layers, is_elementwise, operations_of, sites
 from ..scan.record import ScannedActivation
 from .measure import norm
 from .observer import ActivationCall
@@ -97,9 +97,7 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
             return  # `fit` evaluates its validation data with the same callbacks
         self._name = model.name
         self._places, self._unseen = [], []
-        for layer, field, scanned in sites(model):
-            if isinstance(getattr(type(layer), field, None), property):
-                continue  # of a recurrent layer, whose cell has it
+        for layer, field, scanned in sites(all_layers(model), operations_of(model)):
             if scanned.function not in (UNKNOWN, "identity"):
                 self._places.append((layer, field, scanned))
             elif scanned.function == UNKNOWN and is_elementwise(getattr(layer, field)):

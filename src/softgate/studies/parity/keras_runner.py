@@ -14,7 +14,7 @@ from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
 from ..model_arrays import Array, Arrays, bind
-from ..scan.keras_model import load_keras, sites
+from ..scan.keras_model import all_layers, load_keras, operations_of, replaced, sites
 from .runners import Run, distinct, scaled
 
 
@@ -29,7 +29,7 @@ class KerasRunner:
         self._call()  # a model without an Input layer is built by its first call
         self._sites = [
             (layer, field, scanned)
-            for layer, field, scanned in sites(self._model)
+            for layer, field, scanned in sites(all_layers(self._model), operations_of(self._model))
             if scanned.function not in (UNKNOWN, "identity")
         ]
         self._order: list[int] = []
@@ -55,26 +55,13 @@ class KerasRunner:
         Its arguments are the number of the call, the site, the input and the function.
         """
         calls = count()
-        previous = []
-        for site, (layer, field, _) in enumerate(self._sites):
-            function = getattr(layer, field)
-            previous.append((layer, field, vars(layer).get(field)))
 
-            def observed(
-                x: Any, *args: Any, _site: int = site, _function: Any = function, **kwargs: Any
-            ) -> Any:
-                del args, kwargs  # an activation has no other arguments
-                return handler(next(calls), _site, x, _function)
+        def observed(site: int, function: Any) -> Any:
+            # An activation has no other arguments than the first one.
+            return lambda x, *_, **__: handler(next(calls), site, x, function)
 
-            _set(layer, field, observed)
-        try:
+        with replaced(self._sites, observed):
             return self._call()
-        finally:
-            for layer, field, value in reversed(previous):
-                if value is None:
-                    vars(layer).pop(field, None)
-                else:
-                    _set(layer, field, value)
 
     def run(
         self, replacements: Mapping[int, Activation] | None = None, *, observe: bool = False
@@ -99,11 +86,6 @@ class KerasRunner:
 
     def close(self) -> None:
         """Do nothing: the model is the caller's."""
-
-
-def _set(layer: Any, field: str, value: Any) -> None:
-    """Set an attribute without Keras' tracking, which a built layer refuses."""
-    object.__setattr__(layer, field, value)
 
 
 def _array(tensor: Any) -> Array | None:

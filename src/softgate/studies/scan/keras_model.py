@@ -1,25 +1,25 @@
 """The activations of a Keras model: those of its layers, and operations that are activations.
 
-The model is not run. The call of a user's layer is examined as a whole: it is listed if it is an
-elementwise function, and named in a note otherwise.
+The call of a user's layer is examined as a whole: it is listed if it is an elementwise function,
+and named in a note otherwise. The model is run once, on zeros, to count what it calls.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 import numpy as np
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.files import check_expansion
 from softgate.runtime.names import get
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
@@ -28,27 +28,79 @@ from softgate.runtime.resolve import first_line
 from ..identify import UNKNOWN, Identification, identify
 from ..subjects import SubjectFailure
 from . import EQUAL, distance
+from .operator_count import OperatorCount
 from .record import Scan, ScannedActivation
+
+if TYPE_CHECKING:
+    from .keras_operator_count import KerasCount
 
 FIELDS = ("activation", "recurrent_activation")
 """Attributes of layers that hold an activation."""
 
 
+UNKNOWN_SIZE = 32
+"""The size of a dimension that the inputs of a model do not state, when it is run."""
+
+Site = tuple[Any, str, ScannedActivation]
+"""A layer or an operation, the attribute with its activation, and what that is.
+
+The attribute of a layer or an operation that is itself an activation is `call`.
+"""
+
+
+class UnreadableLayersError(ValueError):
+    """A .keras file has layers that Keras does not load; `layers` are the others."""
+
+    def __init__(self, message: str, layers: list[Any], unread: list[str]) -> None:
+        super().__init__(message)
+        self.layers, self.unread = layers, unread
+
+
 def scan_keras(target: Any) -> Scan:
     """Return the activations of a Keras model or of a .keras file.
 
-    A file is loaded in Keras' safe mode, in which it runs no code of its own.
+    A file is loaded in Keras' safe mode, in which it runs no code of its own. Lambda layers with
+    code are named in a note, and the other layers are examined.
     """
-    model, name = load_keras(target)
-    places = list(sites(model))
+    unread, count = list[str](), None
+    try:
+        model, name = load_keras(target)
+        places = list(sites(all_layers(model), operations_of(model)))
+        layers = [model, *all_layers(model)]
+    except UnreadableLayersError as error:
+        if not all("(Lambda)" in reason for reason in error.unread):
+            raise
+        name, unread = os.fspath(target), [f"not read: {reason}" for reason in error.unread]
+        layers = [inner for layer in error.layers for inner in (layer, *all_layers(layer))]
+        places = list(sites(layers, []))
+        unread.append("the model was not run, because not all of its layers were read")
+    else:
+        try:
+            count, keys = _operator_count(model, places)
+        except Exception as error:  # the user's layers may raise anything
+            unread.append(f"operators were not counted: the model was not run on zeros: {error}")
+    operators = unlisted = None
+    if count is not None:
+        counter = OperatorCount(count.operators.values())
+        places = [
+            (layer, field, replace(a, counted=counter.assign({key: key for key in keys[i]})))
+            for i, (layer, field, a) in enumerate(places)
+        ]
+        operators = counter.total
+        unlisted = counter.unlisted(lambda key: _why_unlisted(count.owners[key]))
     scanned = [activation for _, _, activation in places]
     activations = tuple(a for a in scanned if a.function not in (UNKNOWN, "identity"))
     others = tuple(a for a in scanned if a.function == UNKNOWN)
-    notes = tuple(
+    notes = [
         f"{a.path} is called {a.claim}, but computes {a.answer}" for a in activations if a.mismatch
+    ]
+    notes += [
+        f"{a.path} computes a prelu with several slopes" for a in others if a.operators == "PReLU"
+    ]
+    notes += not_examined(layers, [layer for layer, _, _ in places]) + unread
+    return Scan(
+        name, "keras", "sample", None, activations, others, tuple(notes), operators, unlisted or ()
     )
-    notes += tuple(not_examined(model, [layer for layer, _, _ in places]))
-    return Scan(name, "keras", "sample", None, activations, others, notes)
 
 
 def load_keras(target: Any) -> tuple[Any, str]:
@@ -60,17 +112,19 @@ def load_keras(target: Any) -> tuple[Any, str]:
     if isinstance(target, str | os.PathLike):
         name = os.fspath(target)
         try:
-            check_expansion(name)
             target = keras.saving.load_model(name, compile=False, safe_mode=True)
         except Exception as error:  # Keras may raise anything on a damaged file
-            if refuses_lambda(error):
+            layers, unread = _read_layers(name)
+            if not unread:
                 raise ValueError(
-                    f"{name} has Python code in {_lambda_names(name)}, which is not run: if you "
-                    "trust it, load it with keras.saving.load_model(file, safe_mode=False) and "
-                    "pass the model"
+                    f"{name} cannot be loaded: {type(error).__name__}: {first_line(error)}"
                 ) from None
-            raise ValueError(
-                f"{name} cannot be loaded: {type(error).__name__}: {first_line(error)}"
+            raise UnreadableLayersError(
+                f"{name} cannot be loaded: {'; '.join(unread)}: import the modules that register "
+                "these names, or, if you trust the file, pass the model that "
+                "keras.saving.load_model(file, safe_mode=False) returns",
+                layers,
+                unread,
             ) from None
     if not isinstance(target, keras.Model):
         raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
@@ -82,21 +136,67 @@ def refuses_lambda(error: Exception) -> bool:
     return "deserialization of a `Lambda` layer" in str(error)
 
 
-def _lambda_names(file: str) -> str:
-    """Return the Lambda layers of a .keras file that have Python lambdas, for a message."""
-    names = []
+def _read_layers(file: str) -> tuple[list[Any], list[str]]:
+    """Return the layers of a .keras file that Keras loads alone, and why others are not read."""
+    import keras
 
-    def collect(item: dict[str, Any]) -> dict[str, Any]:
+    layers, unread = list[Any](), list[str]()
+
+    def read(item: dict[str, Any]) -> None:
         settings = item.get("config")
-        if item.get("class_name") == "Lambda" and isinstance(settings, dict):
-            functions = [value for value in settings.values() if isinstance(value, dict)]
-            if any(function.get("class_name") == "__lambda__" for function in functions):
-                names.append(str(settings.get("name")))
-        return item
+        settings = settings if isinstance(settings, dict) else {}
+        inner = settings.get("layers")
+        if isinstance(inner, list):
+            for layer in inner:
+                read(layer)
+            return
+        try:
+            layer = keras.saving.deserialize_keras_object(item, safe_mode=True)
+        except Exception as error:  # Keras may raise anything
+            names = dict.fromkeys(_unknown_names(item))
+            reason = ", ".join(names) or f"{type(error).__name__}: {first_line(error)}"
+            unread.append(f"{settings.get('name')} ({item.get('class_name')}): {reason}")
+        else:
+            layers.append(layer)
 
-    with ZipFile(file) as archive:
-        json.loads(archive.read("config.json"), object_hook=collect)
-    return f"the Lambda layer{'s' if len(names) > 1 else ''} {', '.join(names)}"
+    try:
+        with ZipFile(file) as archive:
+            read(json.loads(archive.read("config.json")))
+    except Exception:  # a damaged file, of which nothing is read
+        return [], []
+    return layers, unread
+
+
+def _unknown_names(item: Any) -> Iterator[str]:
+    """Yield the classes and functions in a configuration that Keras does not know."""
+    import keras
+
+    if isinstance(item, list):
+        for inner in item:
+            yield from _unknown_names(inner)
+    if not isinstance(item, dict):
+        return
+    kind, settings = item.get("class_name"), item.get("config")
+    if kind == "__lambda__":
+        yield "a Python lambda, which is not run"
+    elif kind == "function" and isinstance(settings, str):
+        if keras.saving.get_registered_object(settings) is None and not _is_known(settings):
+            yield f"{settings} is not registered"
+    elif isinstance(kind, str) and item.get("registered_name") not in (None, "function", kind):
+        registered = str(item["registered_name"])
+        if keras.saving.get_registered_object(registered) is None:
+            yield f"{registered} is not registered"
+    for inner in item.values():
+        yield from _unknown_names(inner)
+
+
+def _is_known(name: str) -> bool:
+    import keras
+
+    try:
+        return keras.activations.get(name) is not None
+    except ValueError:
+        return False
 
 
 def all_layers(model: Any) -> list[Any]:
@@ -104,18 +204,25 @@ def all_layers(model: Any) -> list[Any]:
     return list(model._flatten_layers(include_self=False, recursive=True))
 
 
-def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
-    """Yield every activation of a model: its layer, the attribute that holds it, and what it is.
+def operations_of(model: Any) -> list[Any]:
+    """Return the operations of a functional model that are not layers, such as keras.ops.gelu."""
+    known = {id(layer) for layer in all_layers(model)}
+    return [o for o in getattr(model, "operations", ()) if id(o) not in known]
 
-    Of a layer or an operation that is itself an activation, the attribute is `call`.
+
+def sites(layers: Iterable[Any], operations: Iterable[Any]) -> Iterator[Site]:
+    """Yield every activation of some layers and operations.
+
+    An activation that a layer reads from another one, as an LSTM its cell's, is yielded there.
     """
     import keras
 
-    layers = all_layers(model)
-    known = {id(layer) for layer in layers}
-    operations = [o for o in getattr(model, "operations", ()) if id(o) not in known]
     for layer in layers:
-        functions = [(f, getattr(layer, f, None)) for f in FIELDS]
+        functions = [
+            (field, getattr(layer, field, None))
+            for field in FIELDS
+            if not isinstance(getattr(type(layer), field, None), property)
+        ]
         functions = [(field, function) for field, function in functions if callable(function)]
         for field, function in functions:
             claim = _claim(function)
@@ -130,6 +237,77 @@ def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
                 scanned = _activation(operation.name, operation, _size(operation), None)
                 if scanned.function != UNKNOWN:  # reshapes and reductions are not elementwise
                     yield operation, "call", scanned
+
+
+@contextmanager
+def replaced(places: Sequence[Site], new: Callable[[int, Any], Any]) -> Iterator[None]:
+    """Replace the functions of sites by those that `new` returns for their number and function."""
+    with ExitStack() as stack:
+        for i, (layer, field, _) in enumerate(places):
+            function, own = getattr(layer, field), vars(layer).get(field)
+            # `object`: Keras tracks attributes, and forbids to replace those of built layers.
+            object.__setattr__(layer, field, new(i, function))
+            if own is None:
+                stack.callback(object.__delattr__, layer, field)
+            else:
+                stack.callback(object.__setattr__, layer, field, own)
+        yield
+
+
+def _operator_count(
+    model: Any, places: Sequence[Site]
+) -> tuple[KerasCount, dict[int, set[Hashable]]]:
+    """Run a model on zeros; return its activation operators, and the keys of those of each site."""
+    import keras
+
+    from .keras_operator_count import KerasCount
+
+    count, keys = KerasCount(), {i: set[Hashable]() for i in range(len(places))}
+
+    def observed(i: int, function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            before = len(count.calls)
+            result = function(*args, **kwargs)
+            keys[i].update(count.calls[before:])
+            return result
+
+        return call
+
+    with replaced(places, observed), keras.StatelessScope(), count.counting():
+        run_on_zeros(model)
+    return count, keys
+
+
+def run_on_zeros(model: Any) -> None:
+    """Run a model on zeros of its input shapes; unknown sizes are `UNKNOWN_SIZE`."""
+    import keras
+
+    if getattr(model, "inputs", None):
+        structure = model.input if hasattr(model, "input") else model.inputs
+    else:
+        shape = (model.get_build_config() or {}).get("input_shape")
+        if not shape or not all(isinstance(size, int | None) for size in shape):
+            raise ValueError("its input shapes are not known")
+        structure = keras.KerasTensor(shape)
+    zeros = keras.tree.map_structure(
+        lambda x: np.zeros([1, *(size or UNKNOWN_SIZE for size in x.shape[1:])], x.dtype), structure
+    )
+    single = isinstance(zeros, list) and len(zeros) == 1  # as of Sequential: Keras warns of a list
+    model(zeros[0] if single else zeros, training=False)
+
+
+def _why_unlisted(owner: Any) -> str:
+    """Return why an operator that a layer or an operation calls is in no row."""
+    import keras
+
+    if owner is None:
+        return "it is called outside of layers"
+    kind = type(owner).__name__
+    if not isinstance(owner, keras.layers.Layer):
+        return f"{kind} is not a function of one value"
+    if _is_user_code(owner):
+        return f"the call of {kind} is not examined"
+    return f"{kind} calls it"
 
 
 def _is_activation(layer: Any) -> bool:
@@ -152,12 +330,12 @@ def _is_user_code(layer: Any) -> bool:
     return type(layer).__name__ == "Lambda" or package not in ("keras", "softgate")
 
 
-def not_examined(model: Any, examined: list[Any]) -> list[str]:
+def not_examined(layers: Iterable[Any], examined: Iterable[Any]) -> list[str]:
     """Return a note on layers whose call may compute activations that a scan does not show."""
     known = {id(layer) for layer in examined}
     names = [
         f"{_path(layer)} ({type(layer).__name__})"
-        for layer in (model, *all_layers(model))
+        for layer in layers
         if _is_user_code(layer) and id(layer) not in known
     ]
     return [f"functions in the call of {', '.join(names)} are not examined"] if names else []
@@ -179,10 +357,25 @@ def _activation(
 
 def _identified(function: Any) -> Identification | None:
     """Return what a function computes, or None if it cannot be evaluated at an array."""
+    import keras
+
+    if isinstance(function, keras.layers.PReLU):
+        return _prelu(function)
     module = getattr(function, "__module__", None) or ""
     if isinstance(function, FunctionType) and module.startswith("keras."):
         return _identified_once(function)
     return _identify(function)
+
+
+def _prelu(layer: Any) -> Identification | None:
+    """Return what a PReLU computes; None if it has several slopes, or none yet."""
+    import keras
+
+    slopes = set(keras.ops.convert_to_numpy(layer.alpha).ravel().tolist() if layer.built else ())
+    if len(slopes) != 1:
+        return None
+    (slope,) = slopes
+    return _identify(lambda x: keras.ops.where(x > 0, x, slope * x))
 
 
 def _identify(function: Any) -> Identification | None:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import keras
-import numpy as np
 
 from softgate.keras.activation import get
 from softgate.runtime.activation import Activation
@@ -26,7 +25,9 @@ from ..scan.keras_model import (
     all_layers,
     is_elementwise,
     not_examined,
+    operations_of,
     refuses_lambda,
+    run_on_zeros,
     sites,
 )
 from ..scan.record import ScannedActivation
@@ -35,8 +36,6 @@ from .selection import Replacements, computed, select
 
 RECORD = "softgate_swap"
 """The attribute of a clone that has the record of the swap."""
-UNKNOWN_SIZE = 32
-"""The size of a dimension that the inputs of a model do not state, when it is run."""
 
 Place = tuple[int, str]
 """The id of a layer or an operation and the attribute with its activation; "call" if it is one."""
@@ -94,9 +93,8 @@ def swap(
         raise TypeError(f"the model is {a_type(model)}: expected a keras.Model")
     places = [
         (layer, field, scanned)
-        for layer, field, scanned in sites(model)
+        for layer, field, scanned in sites(all_layers(model), operations_of(model))
         if scanned.function != "identity"
-        and not _is_delegated(layer, field)
         and (scanned.function != UNKNOWN or is_elementwise(getattr(layer, field)))
     ]
     if replacements is None:
@@ -123,15 +121,10 @@ def swap(
             unswapped.append(_unswapped(layer, scanned, key in uncalled))
     if unswapped and not partial:
         raise SwapError(model.name, len(swapped) + len(unswapped), tuple(unswapped))
-    notes += not_examined(model, [layer for layer, _, _ in places])
+    notes += not_examined([model, *all_layers(model)], [layer for layer, _, _ in places])
     record = Swap(model.name, "keras", tuple(swapped), tuple(unswapped), tuple(notes))
     setattr(clone, RECORD, record)
     return clone
-
-
-def _is_delegated(layer: Any, field: str) -> bool:
-    """Return whether a layer reads an activation from another one, as an LSTM its cell's."""
-    return isinstance(getattr(type(layer), field, None), property)
 
 
 def _is_ours(function: Any) -> bool:
@@ -230,22 +223,6 @@ def _called(
         for layer, field in attributes.values():
             object.__setattr__(layer, field, getattr(layer, field).args[1])
     return called, []
-
-
-def run_on_zeros(model: Any) -> None:
-    """Run a model on zeros of its input shapes; unknown sizes are `UNKNOWN_SIZE`."""
-    if getattr(model, "inputs", None):
-        structure = model.input if hasattr(model, "input") else model.inputs
-    else:
-        shape = (model.get_build_config() or {}).get("input_shape")
-        if not shape or not all(isinstance(size, int | None) for size in shape):
-            raise ValueError("its input shapes are not known")
-        structure = keras.KerasTensor(shape)
-    zeros = keras.tree.map_structure(
-        lambda x: np.zeros([1, *(size or UNKNOWN_SIZE for size in x.shape[1:])], x.dtype), structure
-    )
-    single = isinstance(zeros, list) and len(zeros) == 1  # as of Sequential: Keras warns of a list
-    model(zeros[0] if single else zeros, training=False)
 
 
 def _with_inner(operation: Any) -> list[Any]:
