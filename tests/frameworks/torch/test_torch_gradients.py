@@ -160,6 +160,16 @@ def test_what_is_saved(name: str) -> None:
     assert [t.nbytes for t in saved] == [x.nbytes, x.nbytes]
 
 
+@pytest.mark.parametrize("name", [*SATURATING, "relu", "leaky_relu"])
+def test_explain_names_what_is_saved(name: str) -> None:
+    x = torch.randn(64, requires_grad=True)
+    saved = "result saved" if name in FROM_OUTPUT else "input saved"
+    assert saved in str(sg.explain(x, name))
+    assert "saved" not in str(sg.explain(x.detach(), name))
+    with torch.no_grad():
+        assert "saved" not in str(sg.explain(x, name))
+
+
 @pytest.mark.parametrize("name", SATURATING)
 def test_without_gradients_nothing_is_saved(name: str) -> None:
     x = torch.randn(64, requires_grad=True) * 1

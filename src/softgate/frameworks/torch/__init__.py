@@ -227,6 +227,9 @@ def explain(call: Call) -> Explanation:
     copied = dense(x) is not x
     memory = "copied first: not contiguous" if copied else "input not copied"
     memory += of_result(x.nbytes)
+    if quantity == "value" and x.requires_grad and torch.is_grad_enabled():
+        saved = "result" if bound.saves_output(x.dtype) else "input"
+        memory += f", {saved} saved for the gradient"
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
     how = route.describe()

@@ -13,6 +13,11 @@ from softgate.runtime.threads import POOL, set_threads, share
 
 from .timed_call import Array, BenchTask, Call, TimedCall
 
+INPUT_SAVED = (
+    "the kernel that autograd runs, on the saved input; in place a copy is saved, of as many bytes"
+)
+OUTPUT_SAVED = "the kernel that autograd runs, on the saved output; in place no copy is saved"
+
 
 def start(threads: int) -> str:
     """Set softgate's threads and load its compiler; return an empty remark."""
@@ -27,7 +32,9 @@ def ours(activation: Activation, task: BenchTask) -> TimedCall:
     out = task.out if task.reused else None
     if task.quantity == "value":
         return TimedCall(lambda: activation(task.x, out=out))
-    return TimedCall(lambda: activation.backward(task.x, task.grad, out=out))
+    from_output = activation.entry.can_save_output(activation.parameters)
+    note = OUTPUT_SAVED if from_output else INPUT_SAVED
+    return TimedCall(lambda: activation.backward(task.x, task.grad, out=out), notes=(note,))
 
 
 def copy(task: BenchTask) -> TimedCall:
