@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("model", metavar="MODEL")
 @click.option(
     "--from", "old", multiple=True, metavar="WHICH",
-    help="A function, a path or a pattern of paths; one for each --to.  [default: all]",
+    help="A function, a path or a pattern of paths; one for each --to.  [default: the only one]",
 )  # fmt: skip
 @click.option(
     "--to", "new", type=ACTIVATION, multiple=True, metavar="FUNCTION",
@@ -51,12 +52,14 @@ def command(
     never overwritten; an activation that cannot be replaced is an error, unless --partial.
 
     \b
-    softgate swap model.onnx --to gelu_tanh -o out.onnx
+    softgate swap model.onnx --from gelu --to gelu_tanh -o out.onnx
     softgate swap model.onnx --from gelu --to gelu_tanh --from relu --to silu
     softgate swap model.onnx --from "/encoder/*" --to gelu_tanh --inputs x.npz
     softgate swap model.onnx --spell primitives -o out.onnx
     """
+    from softgate.runtime.registry import activations, label
     from softgate.studies.swap.onnx_model import swap
+    from softgate.studies.swap.selection import SeveralFunctions
 
     files = [path for path in output if file_format(path) == "onnx"]
     if len(files) > 1:
@@ -68,7 +71,18 @@ def command(
     if len(set(old)) < len(old):
         raise click.UsageError("--from names the same activations twice.")
     replacements = dict(zip(old, new, strict=True)) if old else new[0] if new else None
-    record = swap(model, replacements, output=files[0] if files else None, **options)
+    try:
+        record = swap(model, replacements, output=files[0] if files else None, **options)
+    except SeveralFunctions as error:
+        counts, wanted = error.counts, label(new[0])
+        listed = ", ".join(f"{count} {function}" for function, count in counts.items())
+        # A function with a scale or an offset, or an unknown one, is selected by its path.
+        known = [f for f in counts if f.partition(":")[0] in activations() and f != wanted]
+        such = f"--from {shlex.quote(known[0])}" if known else "--from with its path"
+        raise click.UsageError(
+            f"{model} has several functions ({listed}): write which one --to replaces, "
+            f"such as {such} --to {shlex.quote(wanted)}."
+        ) from None
     emit(record, form, [path for path in output if path not in files])
     if record.output is not None:
         echo(f"Wrote {record.output}", err=True)

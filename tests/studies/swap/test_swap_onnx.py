@@ -318,6 +318,25 @@ def test_the_command(here: None, tmp_path: Path, run_here: Any) -> None:
         assert len(failed.stderr.strip().splitlines()) == 1
 
 
+def test_the_command_asks_which_of_several_functions(
+    here: None, tmp_path: Path, run_here: Any
+) -> None:
+    nodes = [node("Sigmoid", "h", "a"), node("MatMul", "a weights", "b")]
+    nodes += [node("Sigmoid", "b", "c"), node("MatMul", "c weights", "d")]
+    nodes += [node("LeakyRelu", "d", "y", alpha=0.2)]
+    file, out = save(tmp_path / "m.onnx", nodes), tmp_path / "out.onnx"
+    failed = run_here("swap", str(file), "--to", "silu", "-o", str(out))
+    assert (failed.returncode, failed.stdout, out.exists()) == (2, "", False)
+    (line,) = failed.stderr.strip().splitlines()
+    assert all(word in line for word in ("2 sigmoid", "1 leaky_relu:slope=0.2"))
+    assert "{" not in line
+    written = line.partition("--from ")[2].partition(" ")[0]
+    assert written == "sigmoid"
+    done = run_here("swap", str(file), "--from", written, "--to", "silu", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    assert [op.op_type for op in onnx.load(out).graph.node][-1] == "LeakyRelu"
+
+
 def looping(file: Path) -> None:
     """A loop that runs nearly for ever."""
     body = helper.make_graph(

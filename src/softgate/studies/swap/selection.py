@@ -8,6 +8,7 @@ activation, a path takes precedence over a pattern, and a pattern over a functio
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -27,6 +28,13 @@ SHOWN = 5
 """The most paths of one function in a message."""
 PATH, PATTERN, FUNCTION = range(3)
 """The precedence of keys."""
+
+
+class SeveralFunctions(ValueError):
+    """One new function was given for a model that has several; `counts` has those of the model."""
+
+    counts: Mapping[str, int]
+
 
 Selects = Callable[[ScannedActivation], bool]
 
@@ -70,9 +78,11 @@ def select(
             )
         others = {a.label for a in scanned} - {label(resolve.activation(replacements))}
         if len(others) > 1:
-            raise ValueError(
+            error = SeveralFunctions(
                 f"{name} has several functions: expected a mapping, {SUCH_AS}; {summary(scanned)}"
             )
+            error.counts = Counter(a.label for a in scanned)
+            raise error
         replacements = {"*": replacements}
     if not replacements:
         raise ValueError(f"replacements is empty: expected a mapping, {SUCH_AS}")
