@@ -29,7 +29,7 @@ SILENT_S = 300.0
 MORE_S = 30.0
 """Seconds of a process that continues an attack with too few cases."""
 MOST_SHOWN = 5
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 
 Case = Callable[[Random], int]
 SHARES = {
@@ -65,6 +65,7 @@ def attacks() -> dict[str, Case]:
         "onnx": files.onnx,
         "scanned models": files.attack_scanned_models,
         "swapped models": files.attack_swapped_models,
+        "random models": files.attack_random_models,
         "keras": files.attack_keras,
         "interrupted compilation": interrupts.attack_compilation,
         "interrupted threads": interrupts.attack_threaded_calls,

@@ -243,6 +243,14 @@ def attack_swapped_models(rng: Random) -> int:
     return CASES + 1
 
 
+def attack_random_models(rng: Random) -> int:
+    """Random ONNX models: scan finds the functions that were built, also after a swap."""
+    from tests.support.random_onnx import check
+
+    with tempfile.TemporaryDirectory() as folder:
+        return check(rng.getrandbits(64), Path(folder))
+
+
 @cache
 def keras_file() -> bytes:
     os.environ.setdefault("KERAS_BACKEND", "torch")

@@ -218,7 +218,8 @@ class _Plan:
             new = None if same else wanted
             why = model.description["reasons"][i]
             if new is None and (spell is None or why):
-                self._leave(scanned, "it already is that function" if same else why or NOT_SELECTED)
+                reason = "it already is that function" if same else NOT_SELECTED
+                self._leave(scanned, reason if spell is None else why)
                 continue
             self.wanted += 1
             why = why or self._add(i, scanned, new)
