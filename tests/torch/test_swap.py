@@ -203,7 +203,7 @@ def test_what_cannot_be_replaced_is_listed() -> None:
     assert type(model.slope) is sg.torch.PReLU
     assert "slope.weight" in model.state_dict()
     assert Swap.from_json(result.to_json()) == Swap(
-        "Mixed", "torch", result.swapped, result.unswapped, ()
+        "Mixed", "torch", result.swapped, result.unswapped, (), unchanged=()
     )
     assert "LSTM" in str(result)
     assert len(result.table()[1]) == 6

@@ -79,3 +79,21 @@ def test_swap_leaves_the_count_as_it_was() -> None:
     softgate.torch.swap(model, {"gelu": "gelu_tanh"})
     scan = sg.scan(model)
     assert (scan.operators, scan.unlisted) == (2, ())
+
+
+def test_swap_lists_what_it_leaves() -> None:
+    model = nn.Sequential(
+        nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 8), nn.ReLU(), softgate.torch.Mish(), nn.PReLU(8),
+        nn.LSTM(8, 8),
+    )  # fmt: skip
+    torch.nn.init.uniform_(model[5].weight)
+    record = softgate.torch.swap(model, {"gelu": "gelu_tanh"})
+    left = {(u.path, u.function or u.operators) for u in record.unchanged}
+    assert left == {
+        ("3", "relu"), ("4", "mish"), ("5", "_prelu_kernel"), ("6", "sigmoid"), ("6", "tanh"),
+    }  # fmt: skip
+    assert all(u.reason for u in record.unchanged)
+    assert "Left unchanged" in str(record)
+    single = softgate.torch.swap(nn.Sequential(nn.Linear(4, 4), nn.GELU()), "silu")
+    assert single.unchanged == ()
+    assert "No other activation is left unchanged" in str(single)

@@ -186,3 +186,18 @@ def test_an_unknown_custom_object_is_named(
     done = run_here("scan", str(file))
     assert (done.returncode, done.stdout) == (2, "")
     assert new in done.stderr
+
+
+def test_swap_lists_what_it_leaves() -> None:
+    model = sequential(
+        (4,),
+        layers.Dense(3, activation="gelu", name="up"),
+        Odd(name="odd"),
+        layers.ReLU(name="act"),
+    )
+    record = softgate.keras.swap(model, {"gelu": "silu"}).softgate_swap
+    left = [(u.path.rpartition("/")[2], u.function or u.operators) for u in record.unchanged]
+    assert left == [("act", "relu"), ("odd", "relu")]
+    assert (
+        softgate.keras.swap(sequential((4,), layers.ReLU()), "silu").softgate_swap.unchanged == ()
+    )

@@ -28,11 +28,12 @@ from ..scan.keras_model import (
     operations_of,
     refuses_lambda,
     run_on_zeros,
+    scan_keras,
     sites,
 )
 from ..scan.record import ScannedActivation
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
-from .selection import Replacements, computed, select
+from .selection import NOT_SELECTED, OURS_ALREADY, Replacements, computed, left_unchanged, select
 
 RECORD = "softgate_swap"
 """The attribute of a clone that has the record of the swap."""
@@ -122,7 +123,13 @@ def swap(
     if unswapped and not partial:
         raise SwapError(model.name, len(swapped) + len(unswapped), tuple(unswapped))
     notes += not_examined([model, *all_layers(model)], [layer for layer, _, _ in places])
-    record = Swap(model.name, "keras", tuple(swapped), tuple(unswapped), tuple(notes))
+    accounted = [a for layer, field, a in places if (id(layer), field) in new]
+    accounted += [] if replacements is not None else [a for _, _, a in places]
+    reason = OURS_ALREADY if replacements is None else NOT_SELECTED
+    unchanged = left_unchanged(scan_keras(model), accounted, reason)
+    record = Swap(
+        model.name, "keras", tuple(swapped), tuple(unswapped), tuple(notes), unchanged=unchanged
+    )
     setattr(clone, RECORD, record)
     return clone
 

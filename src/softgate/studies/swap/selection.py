@@ -9,7 +9,7 @@ activation, a path takes precedence over a pattern, and a pattern over a functio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -20,12 +20,16 @@ from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
-from ..scan.record import ScannedActivation
+from ..scan.record import Scan, ScannedActivation
+from .record import UnswappedActivation
 
 Replacements = Mapping[Any, Any] | str | Callable[..., Any]
 SUCH_AS = 'such as {"gelu": "gelu_tanh"}'
 SHOWN = 5
 """The most paths of one function in a message."""
+NOT_SELECTED, LIMIT = "it was not selected", "it limits a divisor"
+OURS_ALREADY = "it is computed by softgate already"
+"""Reasons for which a function is unchanged."""
 PATH, PATTERN, FUNCTION = range(3)
 """The precedence of keys."""
 
@@ -188,4 +192,34 @@ def summary(scanned: Sequence[ScannedActivation]) -> str:
     return "it has " + "; ".join(
         f"{function} at {', '.join(at[:SHOWN])}" + (", …" if len(at) > SHOWN else "")
         for function, at in places.items()
+    )
+
+
+def left_unchanged(
+    scan: Scan,
+    accounted: Iterable[ScannedActivation],
+    reason: str,
+    fused: Sequence[ScannedActivation] = (),
+) -> tuple[UnswappedActivation, ...]:
+    """Return what a swap leaves besides the activations that are `accounted` for.
+
+    `reason` is that of activations of the scan, and of `fused`, those inside of operators.
+    """
+    rows = [(a, reason) for a in (*scan.activations, *fused)]
+    rows += [
+        (a, "no function of the catalogue" if a.function == UNKNOWN else LIMIT)
+        for a in scan.unidentified
+        if a.counted
+    ]
+    keys = {(a.path, a.answer, a.operators) for a in accounted}
+    inside = {a.path for a in fused}
+    return tuple(
+        UnswappedActivation(a.path, a.label, a.operators, why)
+        for a, why in rows
+        if (a.path, a.answer, a.operators) not in keys
+    ) + tuple(
+        UnswappedActivation(o.path, "", o.operator, o.reason)
+        for o in scan.unlisted
+        if o.path not in inside
+        for _ in range(o.count)
     )

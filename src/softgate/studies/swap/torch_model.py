@@ -37,7 +37,7 @@ from ..scan.torch_model import scan_torch
 from ..scan.torch_programs import is_exported, module_of
 from .huggingface_config import update_configurations
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
-from .selection import Replacements, computed, select
+from .selection import NOT_SELECTED, OURS_ALREADY, Replacements, computed, left_unchanged, select
 
 OURS = "softgate."
 """Part of the names of softgate's operators in a scan."""
@@ -162,8 +162,8 @@ def swap(
     """
     inner, name = _plain_model(model), type(model).__name__
     scan = _scan(inner, data)
-    scanned = scan.activations
-    scanned += tuple(_fused(inner, {a.path for a in scanned}))
+    fused = tuple(_fused(inner, {a.path for a in scan.activations}))
+    scanned = scan.activations + fused
     if replacements is None:
         scanned = tuple(a for a in scanned if not _is_ours(inner, a))
         chosen = [computed(a) for a in scanned]
@@ -190,7 +190,12 @@ def swap(
     swapped = tuple(
         SwappedActivation(t.path, t.scanned.label, label(t.new), t.how) for t in targets if t.how
     )
-    record = TorchSwap(name, "torch", swapped, unswapped, tuple(notes))
+    # A scan begins with the note on a mismatch, which is of the model as it was.
+    notes += scan.notes[bool(scan.mismatches) :]
+    reason = OURS_ALREADY if replacements is None else NOT_SELECTED
+    accounted = [*(t.scanned for t in targets), *left]
+    unchanged = left_unchanged(scan, accounted, reason, fused)
+    record = TorchSwap(name, "torch", swapped, unswapped, tuple(notes), unchanged=unchanged)
     object.__setattr__(record, "_changes", changes)
     return record
 
