@@ -85,7 +85,7 @@ quantized: $(STAMP) ## count onnxruntime's int8 entries that are not rounded onc
 facts: $(STAMP) ## measure the facts and run the commands at the top of the README
 	$(PY) tools/docs/readme_facts.py
 
-accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
+accuracy: $(STAMP) ## the largest float64 errors, searched for with arb
 	$(PY) tools/against_arb.py
 
 speed: $(STAMP) ## time every implementation installed: docs/speed.md, pictures, README

@@ -229,7 +229,7 @@ def test_fast_math_is_refused(tmp_path: Path) -> None:
 
 def test_it_passes_certify(tmp_path: Path) -> None:
     path, _ = compiled.compiled(sg.emit("gelu", "c"), tmp_path, "gelu")
-    for suffix, stated in (("f32", 3.3), ("f64", 2.5)):
+    for suffix, stated in (("f32", 3.3), ("f64", 4.1)):
         certificate = sg.certify(
             f"{path}:gelu_{suffix}", "gelu", slope=f"{path}:gelu_slope_{suffix}", samples=1000
         )

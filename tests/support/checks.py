@@ -51,9 +51,11 @@ def bound(
 ) -> float:
     """What the catalogue states for its defaults; what the contract allows for other parameters."""
     if parameters:
-        return CONTRACT_ULP
+        return activation.entry.bound(quantity, fmt.name)
     stated = getattr(activation.entry.bounds[fmt.name], quantity)
-    assert stated <= CONTRACT_ULP, f"{activation.name} states {stated} ulp for its {quantity}"
+    # In float64 docs/accuracy.md names the functions above it, which test_worst_inputs checks.
+    within = stated <= CONTRACT_ULP or fmt is FLOAT64
+    assert within, f"{activation.name} states {stated} ulp for its {quantity}"
     return float(stated)
 
 

@@ -69,13 +69,23 @@ def catalogue(samples: int | None) -> dict[str, Certificate]:
 
 
 def bounds(result: dict[str, Certificate]) -> str:
-    """Return the largest error of each function of ours."""
+    """Return the largest error of each function of ours, and the bounds above 4 ulp."""
     header = ["function", *(f"{dtype} {what}" for dtype, what in COLUMNS)]
-    rows = [
-        (name, *(readme_blocks.number(item.max_ulp) for item in certificate))
-        for name, certificate in result.items()
+    worst = readme_blocks.worst_inputs()
+    rows = []
+    for name, certificate in result.items():
+        errors = [item.max_ulp for item in certificate]
+        recorded = [worst[name][quantity]["error_ulp"] for quantity in ("value", "slope")]
+        errors[2:] = map(max, errors[2:], recorded)
+        rows.append((name, *map(readme_blocks.number, errors)))
+    above = [
+        f"{name} {quantity} {bound:g}"
+        for name, activation in sg.activations().items()
+        for quantity in ("value", "slope")
+        if (bound := getattr(activation.entry.bounds["float64"], quantity)) > 4
     ]
-    return f"## The whole catalogue: max ulp\n\n{readme_blocks.table(header, rows)}"
+    text = CATALOGUE.format(above=", ".join(above) or "none")
+    return f"{text}\n{readme_blocks.table(header, rows)}"
 
 
 def row(peer: Peer, result: Measurement) -> str:
@@ -107,6 +117,17 @@ HEADER = (
     "wrong signs", "0 for a normal number", "0 for a subnormal", "±0, ±inf, NaN", "inputs",
 )  # fmt: skip
 
+CATALOGUE = """## The whole catalogue: max ulp
+
+The columns of float32 are from certificates. Those of float64 are the largest errors that `make
+accuracy` has found in searches with arb; `tests/catalogue/worst_inputs.json` has their inputs, and
+tests evaluate them.
+
+The bounds that softgate states are measured, not proven: in float32 by `make exhaustive` at all
+2^32 inputs; in float64 they are the largest error found times 1.1, rounded up to a tenth, since no
+search reaches all 2^64 inputs. They are at most 4 ulp, except in float64: {above}.
+"""
+
 INTRODUCTION = """# Accuracy
 
 The largest errors of softgate's functions, and of the same functions in other libraries. Every row
@@ -120,7 +141,8 @@ is a certificate, the record that [`softgate certify`](certify.md) prints. `make
 - The reference is the definition of the function, evaluated by [arb](https://flintlib.org) with
   proven error bounds. For the large samples it is softgate's float64 kernel, which is measured
   against arb in the same run. float16 and bfloat16 are measured at all 65,536 inputs, float32 and
-  float64 at a stratified sample: every exponent, both signs, borders, roots, extrema.
+  float64 at a stratified sample: every exponent, both signs, borders, roots, extrema. In float64
+  the neighbourhoods of the sample's largest errors are searched for larger ones.
 - "0 for a normal number" counts results that are 0 in place of a normal number. Operators of JAX
   and TensorFlow flush subnormal inputs and results to 0 on a CPU, which is counted too; "normal
   numbers" is the largest error where neither is subnormal. "NaN or inf" is a result that is not

@@ -64,7 +64,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(1.0, 1.1), "float64": ErrorBound(1.1, 1.1)},
+    bounds={"float32": ErrorBound(1.0, 1.1), "float64": ErrorBound(1.3, 1.1)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(
         Parameter(

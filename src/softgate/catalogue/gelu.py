@@ -51,7 +51,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(3.3, 3.1), "float64": ErrorBound(2.5, 2.5)},
+    bounds={"float32": ErrorBound(3.3, 3.1), "float64": ErrorBound(4.1, 2.7)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0), (-0.7518, -0.7517)),
     aliases=("gelu_none", "gelu_erf"),
 )

@@ -59,7 +59,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.3, 3.6), "float64": ErrorBound(1.7, 3.2)},
+    bounds={"float32": ErrorBound(2.3, 3.6), "float64": ErrorBound(2.6, 4.9)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-10.8, -9.8), (-21.6, -21.0)),
     aliases=("gelu_new", "gelu_pytorch_tanh", "gelu_fast"),
 )

@@ -48,7 +48,7 @@ entry = Entry(
     curvature=curvature,
     backward=backward,
     cheap={"value": NARROW, "slope": NARROW, "backward": NARROW},
-    bounds={"float32": ErrorBound(1.6, 0.5), "float64": ErrorBound(1.6, 0.5)},
+    bounds={"float32": ErrorBound(1.6, 0.5), "float64": ErrorBound(1.7, 0.5)},
     intervals=((-2.1, -1.9), (-1.1, -0.9), (-2.0, 0.0), (-0.1, 0.1)),
     aliases=("hardmish",),
 )

@@ -134,7 +134,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     operators=operators,
-    bounds={"float32": ErrorBound(3.9, 3.3), "float64": ErrorBound(2.9, 2.5)},
+    bounds={"float32": ErrorBound(3.9, 3.3), "float64": ErrorBound(4.8, 3.9)},
     intervals=(
         (-1.0, 1.0),
         (-6.0, 6.0),

@@ -37,7 +37,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(3.0, 1.4), "float64": ErrorBound(2.9, 1.3)},
+    bounds={"float32": ErrorBound(3.0, 1.4), "float64": ErrorBound(4, 1.4)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0)),
     aliases=("ndtr", "normal_cdf"),
 )

@@ -37,7 +37,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(1.4, 2.1), "float64": ErrorBound(1.3, 2.0)},
+    bounds={"float32": ErrorBound(1.4, 2.1), "float64": ErrorBound(1.4, 2.5)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0)),
     aliases=("normal_pdf", "gaussian"),
 )

@@ -51,6 +51,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.0, 1.3), "float64": ErrorBound(2.0, 1.3)},
+    bounds={"float32": ErrorBound(2.0, 1.3), "float64": ErrorBound(2, 1.4)},
     intervals=((-1.0, 0.0), (0.0, 1.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
 )

@@ -49,7 +49,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(1.6, 2.1), "float64": ErrorBound(1.6, 2.1)},
+    bounds={"float32": ErrorBound(1.6, 2.1), "float64": ErrorBound(1.9, 2.3)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-104.0, -86.0), (-746.0, -707.0)),
     aliases=("logistic", "expit"),
 )

@@ -47,7 +47,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     cheap={"backward": NARROW},
-    bounds={"float32": ErrorBound(2.0, 1.1), "float64": ErrorBound(2.0, 1.1)},
+    bounds={"float32": ErrorBound(2.0, 1.1), "float64": ErrorBound(2.2, 1.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-1e5, 1e5), (1e18, 1e23)),
     aliases=("soft_sign",),
 )

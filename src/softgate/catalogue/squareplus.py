@@ -109,7 +109,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.1, 2.7), "float64": ErrorBound(2.1, 2.7)},
+    bounds={"float32": ErrorBound(2.1, 2.7), "float64": ErrorBound(2.2, 3)},
     intervals=((-4.0, 4.0), (-20.0, -10.0), (-1e5, 1e5), (-1e20, -1e17)),
     parameters=(
         Parameter(

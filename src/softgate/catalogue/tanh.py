@@ -40,6 +40,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.5, 2.1), "float64": ErrorBound(2.2, 2.1)},
+    bounds={"float32": ErrorBound(2.5, 2.1), "float64": ErrorBound(2.5, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (43.0, 53.0), (353.0, 374.0)),
 )

@@ -282,7 +282,7 @@ class Reference:
         xs, ys = x.astype(np.float64), computed.astype(np.float64)
         balls = arb.truths(self.root, xs.tolist(), **self.parameters)
         truth = np.array([float(ball.mid()) for ball in balls])
-        units = ulp(self._scale_by_arb(xs) if self.scaled else truth, fmt)
+        units = ulp(self.scale_by_arb(xs) if self.scaled else truth, fmt)
         # In balls: a difference may be far below the smallest float, and so may 1/unit be above.
         per_unit = {unit: 1 / arb.exact(unit) for unit in np.unique(units).tolist()}
         error = np.abs(
@@ -296,7 +296,8 @@ class Reference:
         own_ulp = ulp_errors(xs, ys, truth, np.abs(truth), fmt)
         return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, error), own_ulp)
 
-    def _scale_by_arb(self, x: Float64s) -> Float64s:
+    def scale_by_arb(self, x: Float64s) -> Float64s:
+        """Return the magnitudes at which the ulp of an error is taken, from the definition."""
         from softgate.lower import arb
 
         scales = [

@@ -110,6 +110,11 @@ class Regions:
         region[~np.isfinite(x) | (x == 0)] = first + 4
         return region
 
+    def split(self, errors: Errors) -> list[Errors]:
+        """Return the errors in each region."""
+        where = self.assign(errors.x, errors.truth)
+        return [errors[where == i] for i in range(len(self.names))]
+
     def of_run(self, x: Float64s, truth: Float64s) -> int | None:
         """Return the region of a run of neighbouring inputs; None if there are several."""
         ends = self.by_input(x[[0, -1]])
@@ -160,10 +165,7 @@ class RegionTally:
         """Count the results of a part."""
         error, own_ulp = part.error_ulp, part.own_ulp
         self.inputs += error.size
-        at = int(np.argmax(error))
-        if error[at] > self.max_ulp:
-            self.max_ulp, self.worst = float(error[at]), float(part.x[at])
-            self.computed, self.expected = float(part.computed[at]), float(part.truth[at])
+        self.include_largest(part)
         with np.errstate(invalid="ignore"):
             self.sum_ulp += float(np.sum(error))
             near, below = np.abs(own_ulp - 0.5) <= part.doubt_ulp, own_ulp < 0.5
@@ -172,13 +174,20 @@ class RegionTally:
         self.rounded += int(np.count_nonzero(below))
         if undecided:
             self.rounded -= int(np.count_nonzero(near & below))
-        if not np.isfinite(error[at]):
+        if not np.isfinite(error).all():
             self.not_numbers += int(np.count_nonzero(np.isinf(error)))
         ends = [float(end) for end in (part.x[0], part.x[-1]) if not np.isnan(end)]
         self.low, self.high = min([self.low, *ends]), max([self.high, *ends])
         for kind, where in part.flaws().items():
             setattr(self, kind, getattr(self, kind) + int(np.count_nonzero(where)))
         self._count_breaks(part)
+
+    def include_largest(self, part: Errors) -> None:
+        """Update the largest error alone."""
+        at = int(np.argmax(part.error_ulp)) if part.x.size else 0
+        if part.x.size and part.error_ulp[at] > self.max_ulp:
+            self.max_ulp, self.worst = float(part.error_ulp[at]), float(part.x[at])
+            self.computed, self.expected = float(part.computed[at]), float(part.truth[at])
 
     def _count_breaks(self, part: Errors) -> None:
         """Count neighbouring inputs where result and exact result change in opposite directions."""

@@ -8,7 +8,7 @@ become subnormal, 0 or infinite, and hard points: exact results nearest to a rou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from softgate.formula.formats import FLOAT32, FLOAT64, Format, dtype_of, ulp
 
+from .climb import climb
 from .errors import Array, Errors, Float64s, Reference, ulp_errors
 from .regions import NEAR, TAIL, ProfileAccumulator, Regions, RegionTally
 
@@ -218,9 +219,18 @@ class SampleErrors:
 
 
 def measure(
-    reference: Reference, regions: Regions, fmt: Format, x: Array, y: Array, seed: int
+    reference: Reference,
+    regions: Regions,
+    fmt: Format,
+    x: Array,
+    y: Array,
+    seed: int,
+    evaluate: Callable[[Float64s], Float64s],
 ) -> SampleErrors:
-    """Measure results `y` at `x` against the kernel if it is exact enough, else against arb."""
+    """Measure results `y` at `x` against the kernel if it is exact enough, else against arb.
+
+    In float64 larger errors are searched for, by `evaluate`, near the largest ones of each region.
+    """
     by_arb = fmt is FLOAT64 or not _kernel_is_exact(reference, regions, fmt, x, seed)
     if by_arb and fmt is not FLOAT64 and x.size > BY_ARB:
         rng = np.random.default_rng(seed)
@@ -231,13 +241,17 @@ def measure(
     errors = (
         _by_arb(reference, fmt, *wide) if by_arb else _by_kernel(reference, regions, fmt, *wide)
     )
-    where = regions.assign(errors.x, errors.truth)
-    tallies = [_tally(reference, errors[where == i]) for i in range(len(regions.names))]
+    tallies = [_tally(reference, part) for part in regions.split(errors)]
     if not by_arb:  # the largest errors may be errors of the kernel
         worst = np.array([tally.worst for tally in tallies if tally.inputs])
         reference.check_kernel(worst if reference.scaled else worst[~regions.is_root(worst)])
     profile = ProfileAccumulator(fmt)
     profile.add(x.view(f"u{x.itemsize}"), errors.error_ulp)
+    if fmt is FLOAT64:
+        largest = climb(evaluate, reference, regions, errors, seed)
+        profile.add(largest.x.view(np.uint64), largest.error_ulp)
+        for tally, region in zip(tallies, regions.split(largest), strict=True):
+            tally.include_largest(region)
     margin = 2.0 ** -(80 - fmt.precision) if by_arb else reference.margin(fmt)
     return SampleErrors(tallies, profile, x.size, by_arb, margin)
 
