@@ -32,6 +32,8 @@ ALONG_AN_AXIS: dict[str, Callable[[Any], Any]] = {
     "its neighbour": lambda x: torch.roll(x, 1),
     "its place": lambda x: torch.arange(x.shape[0], dtype=x.dtype) + x,
     "the length": lambda x: x * x.shape[0],
+    "relu, unless all are positive": lambda x: torch.relu(x) if (x < 0).any() else 2 * x,
+    "relu, unless all are negative": lambda x: torch.relu(x) if (x > 0).any() else x,
 }
 
 
