@@ -23,6 +23,8 @@ GATES = {
 """The activations of recurrent operators, for one direction, where none are stated."""
 DEFAULTS = {"GatedRMSNorm": "silu", "MoE": "relu", "QMoE": "relu"}
 """The activation of an operator that does not state it."""
+QUANTISED = {"QLinearLeakyRelu": "leakyrelu", "QLinearSigmoid": "sigmoid"}
+"""Activations of integers, which are dequantised before and quantised after."""
 GATED = frozenset({"GatedRMSNorm", "MatMulNBitsMlp"})
 """Operators whose attribute `activation` is not applied to their result."""
 PARAMETERS: dict[str, Parameters] = {
@@ -102,6 +104,11 @@ def inner_activations(node: Any) -> Iterator[InnerActivation]:
     values = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute if a.type}
     if node.op_type in GATES:
         yield from _gates(node.op_type, values)
+        return
+    if node.op_type in QUANTISED:
+        name = QUANTISED[node.op_type]
+        parameters = {n: values.get(n, value) for n, value in PARAMETERS.get(name, {}).items()}
+        yield InnerActivation(0, name, parameters, on_result=False)
         return
     stated = {a: _name(a, values[a]) for a in sorted(values) if a.endswith(ATTRIBUTES)}
     if not stated and node.op_type in DEFAULTS:

@@ -49,7 +49,11 @@ STANDARD = frozenset({
     "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
 })  # fmt: skip
 MICROSOFT = frozenset({"BiasGelu", "FastGelu", "Gelu", "QuickGelu"})
-ELEMENTWISE = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": MICROSOFT}
+REORDER = frozenset({"ReorderInput", "ReorderOutput"})
+"""Operators of com.microsoft.nchwc to and from its layout, which change no value."""
+ELEMENTWISE = {
+    "": STANDARD, "ai.onnx": STANDARD, "com.microsoft": MICROSOFT, "com.microsoft.nchwc": REORDER,
+}  # fmt: skip
 """The elementwise operators of each domain."""
 BIASED = frozenset({"BiasGelu", "FastGelu"})
 """Operators of com.microsoft whose second input is added to the first: evaluated with 0."""
@@ -381,8 +385,9 @@ class OnnxGraph:
         return None
 
     def path(self, subgraph: Subgraph) -> str:
-        """Return the name of the last node, or of its output."""
-        last = subgraph.operations[-1]
+        """Return the name of the last node, or of its output; the layout may change after it."""
+        places = [i for i in subgraph.operations if self._nodes[i].op_type not in REORDER]
+        last = (places or subgraph.operations)[-1]
         node = self._containers.get(last, self._nodes[last])
         return str(node.name or next(filter(None, node.output)))
 
@@ -491,6 +496,8 @@ class OnnxGraph:
             new.input.extend(inputs)
             if node.op_type == "Cast" and node.attribute[0].i == BFLOAT16:
                 new = onnx.helper.make_node("Cast", inputs, node.output, to=FLOAT32)
+            if node.op_type in REORDER:
+                new = onnx.helper.make_node("Identity", inputs, node.output)
             for name in inputs:
                 add_constant(name)
             nodes.append(new)

@@ -25,6 +25,7 @@ from ..scan.elementwise_subgraphs import Subgraph
 from ..scan.onnx_model import (
     BIASED,
     MEMORY,
+    REORDER,
     OnnxGraph,
     drop_weights,
     inference_session,
@@ -39,7 +40,7 @@ from ..scan.record import Scan, ScannedActivation
 from ..worker import Message, ParentConnection
 
 MICROSOFT = "com.microsoft"
-PASSED = frozenset({"Cast", "Dropout", "Identity"})
+PASSED = frozenset({"Cast", "Dropout", "Identity"}) | REORDER
 """Operators before and after an activation that are not replaced."""
 MOST_ELEMENTS = 2**24
 """The most elements of a random input."""
@@ -144,6 +145,8 @@ class EditableModel:
         if container := self.graph.container(subgraph):
             return f"it is computed inside {container}"
         nodes, output = self.graph.nodes(subgraph), str(subgraph.output)
+        if any(node.op_type in REORDER for node in nodes):
+            return "the layout of its values changes inside"
         if self._uses.producers(output) != 1:
             return f"{output} is computed in several places"
         if any(name in self._uses.read for name in nodes[-1].output[1:] if name):
