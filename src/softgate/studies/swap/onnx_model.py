@@ -24,16 +24,13 @@ from softgate.runtime.packages import require
 from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
-from ..identify import UNKNOWN
 from ..model_arrays import inputs_file, load_arrays
 from ..scan.record import Scan, ScannedActivation
 from ..worker import Message, Worker
 from .record import OutputDifference, Swap, SwapError, SwappedActivation, UnswappedActivation
-from .selection import Replacements, select
+from .selection import NOT_SELECTED, Replacements, left_unchanged, select
 
 SPELLINGS = ("op", "primitives", "microsoft")
-NOT_SELECTED, LIMIT = "it was not selected", "it limits a divisor"
-"""Reasons for which a function is unchanged."""
 CPU_S, CPU_S_PER_MB = 8, 2
 """Seconds of CPU time for a file: at least, and for each MB of it and of its inputs."""
 WAITING = 7
@@ -225,16 +222,8 @@ class _Plan:
             why = why or self._add(i, scanned, new)
             if why:
                 self.unswapped.append(_unswapped(scanned, why))
-        self.unchanged += [
-            _unswapped(row, "no function of the catalogue" if row.function == UNKNOWN else LIMIT)
-            for row in model.scan.unidentified
-            if row.counted
-        ]
-        self.unchanged += [
-            UnswappedActivation(o.path, "", o.operator, o.reason)
-            for o in model.scan.unlisted
-            for _ in range(o.count)
-        ]
+        # What the scan does not list as an activation.
+        self.unchanged += left_unchanged(model.scan, model.scan.activations, NOT_SELECTED)
 
     def _leave(self, scanned: ScannedActivation, reason: str) -> None:
         self.unchanged.append(_unswapped(scanned, reason))
