@@ -219,7 +219,10 @@ def test_an_object_is_drawn_under_its_own_name() -> None:
     assert [row.value for row in table.rows] == [1.5, 3]
     assert table.rows[0].function.endswith("mine")
     assert table.rows[1].function == "ReLU()"
-    assert sg.plot(mine).axes[0].get_title() == "Value"
+    mine.__module__, mine.__qualname__ = "__main__", "f"  # its name begins with an underscore
+    (axes,) = sg.plot(mine).axes
+    assert axes.get_title() == "Value"
+    assert [text.get_text().strip() for text in axes.get_legend().get_texts()] == ["__main__:f"]
 
 
 @pytest.mark.parametrize("command", ["table", "plot"])

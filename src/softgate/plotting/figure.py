@@ -133,9 +133,11 @@ def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
     x = np.concatenate([part for piece in xs for part in (piece, gap)])
     y = np.concatenate([part for piece in ys for part in (piece, gap)])
     dashes = (0, style.pattern) if style.pattern else "solid"
+    # Matplotlib omits labels that begin with an underscore, such as __main__:<lambda>.
+    label = f" {curve.label}" if curve.label.startswith("_") else curve.label
     above = 20 if style.pattern else 10  # a solid line would hide a dashed one below it
     axes.plot(
-        x, y, color=style.colour, linewidth=1.8, linestyle=dashes, label=curve.label,
+        x, y, color=style.colour, linewidth=1.8, linestyle=dashes, label=label,
         zorder=above - layer * 0.1, solid_capstyle="butt", gid=curve.label,
     )  # fmt: skip
     for points, fill in ((curve.closed, style.colour), (curve.open, "#ffffff")):
