@@ -27,7 +27,12 @@ def run(program: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_sixteen_threads_make_the_first_call(framework: str) -> None:
-    run("first_calls.py", framework)
+    run("first_calls.py", framework, "threads")
+
+
+@pytest.mark.parametrize("framework", ["torch", "torch.compile", "jax", "tensorflow", "keras"])
+def test_a_framework_that_refuses_operators_gets_right_results(framework: str) -> None:
+    run("first_calls.py", framework, "refused")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -148,5 +148,44 @@ def in_threads(name: str, count: int = 16) -> None:
         list(pool.map(work, range(count)))
 
 
+def refuse(name: str) -> None:
+    """Make a framework's registration functions raise for softgate."""
+    import importlib
+
+    module, attribute, is_ours = {
+        "torch": ("torch.library", "Library.define", lambda library, *_: library.ns == "softgate"),
+        "jax": ("jax.ffi", "register_ffi_target", lambda *_: True),
+        "tensorflow": ("tensorflow", "RegisterGradient", lambda *_: True),
+    }[{"torch.compile": "torch", "keras": "tensorflow"}.get(name, name)]
+    owner: Any = importlib.import_module(module)
+    *path, attribute = attribute.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    register = getattr(owner, attribute)
+
+    def refusing(*arguments: Any, **options: Any) -> Any:
+        if is_ours(*arguments):
+            raise RuntimeError("refused by the test")
+        return register(*arguments, **options)
+
+    setattr(owner, attribute, refusing)
+
+
+def where_refused(name: str) -> None:
+    """Make the first call where the framework registers nothing; raise unless results are right."""
+    call = CALLS[name]()
+    refuse(name)
+    for result, expected in zip(*call(), strict=True):
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5, atol=1e-6)
+    if name == "torch":
+        import torch
+
+        assert "refused by the test" in str(sg.explain(torch.ones(3)))
+    if name == "jax":
+        import jax
+
+        assert "refused by the test" in str(sg.explain(jax.numpy.ones(3)))
+
+
 if __name__ == "__main__":
-    in_threads(*sys.argv[1:])
+    {"threads": in_threads, "refused": where_refused}[sys.argv[2]](sys.argv[1])

@@ -104,7 +104,9 @@ def obstacle() -> str:
     if _operators_preferred.get(False):
         return "prefer_operators is active"
     support = interface()
-    return support if isinstance(support, str) else ""
+    if isinstance(support, str):
+        return support
+    return _failures[0] if _failures else ""
 
 
 @dataclass(frozen=True)
@@ -257,8 +259,13 @@ def _lower_on_cpu(context: Any, *operands: Any, computation: Computation) -> Any
     module = context.module_context
     if module.lowering_parameters.for_export or _is_partitioned(module.axis_context):
         return _lower(context, *operands, computation=computation)
+    try:
+        name = target(computation)
+    except Exception as error:
+        _failures.append(f"a kernel is not registered with XLA: {error}")
+        return _lower(context, *operands, computation=computation)
     count = computation.inputs + computation.passed
-    return jax.ffi.ffi_lowering(target(computation))(
+    return jax.ffi.ffi_lowering(name)(
         context.replace(avals_in=context.avals_in[:count]), *operands[:count]
     )
 
@@ -279,6 +286,8 @@ mlir.register_lowering(_kernel, _lower_on_cpu, platform="cpu")
 
 _targets: dict[Computation, str] = {}
 _registered: set[str] = set()
+_failures: list[str] = []
+"""Why kernels are not registered, from the first failure on: JAX operators compute then."""
 _free: list[tuple[int, int]] = []
 """Stubs that are not in use, with their slots."""
 

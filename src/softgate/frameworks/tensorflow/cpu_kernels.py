@@ -222,7 +222,7 @@ def _registration() -> str | None:
             if not _registered:
                 try:
                     _register()
-                except _UnavailableError as error:
+                except Exception as error:
                     _registered.append(str(error))
                 else:
                     _registered.append(None)

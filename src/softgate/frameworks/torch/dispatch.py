@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F
 from torch.autograd import forward_ad
+from torch.compiler import is_dynamo_compiling
 
 from .cpu_kernels import DTYPES
 from .decompositions import constant_when_compiled, exporting, functionalizing, on_cpu
@@ -74,7 +75,9 @@ def is_nested(x: torch.Tensor) -> bool:
 def path(x: torch.Tensor) -> str:
     """Return "kernel" or "torch": whether kernels or torch's operators compute for `x`."""
     ours = on_cpu(x) and not exporting() and x.dtype in DTYPES and not functionalizing()
-    return "kernel" if ours and (not failures or plain(x)) else "torch"
+    if ours and failures:  # without operators kernels compute for plain tensors only
+        ours = not is_dynamo_compiling() and plain(x)
+    return "kernel" if ours else "torch"
 
 
 @constant_when_compiled

@@ -416,7 +416,7 @@ def prepare_sharding(*tensors: Any) -> None:
     Without tensors, register if the class is imported: under a compiler no tensor is available.
     """
     module = sys.modules.get("torch.distributed.tensor")
-    if module is not None and len(_sharded) < len(OPERATORS):
+    if module is not None and not failures and len(_sharded) < len(OPERATORS):
         kind = getattr(module, "DTensor", ())  # absent while the module is being imported
         if kind and (not tensors or any(isinstance(x, kind) for x in tensors)):
             _register_sharding()
