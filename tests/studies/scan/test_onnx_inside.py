@@ -176,6 +176,39 @@ def test_a_repeated_dequantisation_is_one_value(tmp_path: Path) -> None:
     assert sum(n.op_type == "DequantizeLinear" for n in onnx.load(new).graph.node) == 2
 
 
+def test_a_function_across_a_change_of_layout(tmp_path: Path) -> None:
+    """onnxruntime computes a part of an activation in the layout of its convolution."""
+    body = """
+        b = com.microsoft.nchwc.Conv (x, x)
+        [out] h = com.microsoft.nchwc.ReorderOutput <channels = 8> (b)
+        s = Sigmoid (b)
+        t = com.microsoft.nchwc.ReorderOutput <channels = 8> (s)
+        [silu] m = Mul (h, t)
+        n = MatMul (m, m)
+        c = com.microsoft.nchwc.Conv (n, n)
+        k = com.microsoft.nchwc.ReorderOutput <channels = 8> (c)
+        [relu] y = Relu (k)
+    """
+    file, new = save(tmp_path / "m.onnx", body), tmp_path / "new.onnx"
+    scan = sg.scan(file)
+    assert functions(scan) == {"silu": 1, "relu": 1}
+    assert [row.path for row in scan.activations] == ["silu", "relu"]
+    with pytest.raises(ValueError, match="layout"):
+        sg.swap(file, {"silu": "mish"}, output=new)
+    assert not new.exists()
+
+
+def test_a_quantised_activation_is_a_row(tmp_path: Path) -> None:
+    body = """
+        q = QuantizeLinear (x, scale, zero)
+        a = com.microsoft.QLinearSigmoid (q, scale, zero, scale, zero)
+        b = com.microsoft.QLinearLeakyRelu <alpha = 0.2> (a, scale, zero, scale, zero)
+        y = DequantizeLinear (b, scale, zero)
+    """
+    scan = sg.scan(save(tmp_path / "m.onnx", body, "float scale = {0.05}, uint8 zero = {128}"))
+    assert functions(scan) == {"sigmoid": 1, "leaky_relu(slope=0.2)": 1}
+
+
 def test_a_function_that_two_others_continue_is_one_row(tmp_path: Path) -> None:
     body = "h = Relu (x) t = Tanh (h) s = Sigmoid (h) y = MatMul (t, s)"
     assert functions(sg.scan(save(tmp_path / "m.onnx", body))) == {

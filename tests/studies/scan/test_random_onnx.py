@@ -14,7 +14,6 @@ pytest.importorskip("onnxruntime")
 from tests.support import random_onnx
 
 
-# 15 has a gelu_tanh across onnxruntime's change of layout, 17 a sigmoid that it quantises.
 @pytest.mark.parametrize("seed", [15, 17])
 def test_the_functions_of_a_random_model_are_found(seed: int, tmp_path: Path) -> None:
     assert random_onnx.check(seed, tmp_path) == 5

@@ -26,7 +26,7 @@ class Operation:
     reduction: bool = False
     """Whether each result is computed from many elements, as a mean is."""
     rearranges: bool = False
-    """Whether it only moves, selects or repeats elements, as a reshape does."""
+    """Whether it only moves, selects or repeats elements of its first input, as a reshape does."""
     divisors: tuple[Value, ...] = ()
     """Inputs by which it divides, or of which it computes a root, a power or a logarithm."""
 
@@ -65,8 +65,10 @@ class ElementwiseGraph:
         self._statistics: set[Value] = set()
         """Reductions, and what is computed from them alone without a layer between: a variance."""
         for i, operation in enumerate(operations):
-            passes = (operation.elementwise or operation.rearranges) and operation.inputs
-            if operation.reduction or (passes and self._statistics.issuperset(operation.inputs)):
+            # Other inputs of a reshape are a shape.
+            data = operation.inputs[:1] if operation.rearranges else operation.inputs
+            passes = (operation.elementwise or operation.rearranges) and data
+            if operation.reduction or (passes and self._statistics.issuperset(data)):
                 self._statistics.update(operation.outputs)
             source = self._common_source(operation) if operation.elementwise else None
             for output in operation.outputs:

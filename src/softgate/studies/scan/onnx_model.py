@@ -58,10 +58,10 @@ ELEMENTWISE = {
 BIASED = frozenset({"BiasGelu", "FastGelu"})
 """Operators of com.microsoft whose second input is added to the first: evaluated with 0."""
 REARRANGING = frozenset({
-    "Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Tile",
-    "Transpose", "Unsqueeze",
+    "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose",
+    "Unsqueeze",
 })  # fmt: skip
-"""Operators that move, select or repeat elements."""
+"""Operators that move, select or repeat elements of their first input."""
 LINEAR = frozenset({"Add", "Constant", "Mul"})
 """Operators of an activation inside a node that only scale and shift."""
 DIVISOR = {"Div": 1, "Log": 0, "Pow": 0, "Reciprocal": 0, "Sqrt": 0}

@@ -34,8 +34,8 @@ UNTAGGED = frozenset(
     | {"log_sigmoid_forward", "masked_fill", "mish_", "threshold_"}
 )
 """Elementwise operators of ATen that do not have torch's tag for them."""
-REARRANGING = frozenset({"_unsafe_view", "cat", "gather", "index", "index_select", "stack"})
-"""Operators of ATen that move, select or repeat elements and are no views."""
+REARRANGING = frozenset({"_unsafe_view", "gather", "index", "index_select"})
+"""Operators of ATen that move, select or repeat elements of a tensor and are no views."""
 DIVISOR = {"div": 1, "log": 0, "pow": 0, "reciprocal": 0, "rsqrt": 0, "sqrt": 0}
 """The argument by which an operator divides, or of which it computes a root or a logarithm."""
 MOST_OPERATORS = 200_000
