@@ -66,6 +66,8 @@ def attacks() -> dict[str, Case]:
         "scanned models": files.attack_scanned_models,
         "swapped models": files.attack_swapped_models,
         "random models": files.attack_random_models,
+        "random torch models": files.attack_random_torch_models,
+        "random keras models": files.attack_random_keras_models,
         "keras": files.attack_keras,
         "interrupted compilation": interrupts.attack_compilation,
         "interrupted threads": interrupts.attack_threaded_calls,

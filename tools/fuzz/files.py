@@ -251,6 +251,21 @@ def attack_random_models(rng: Random) -> int:
         return check(rng.getrandbits(64), Path(folder))
 
 
+def attack_random_torch_models(rng: Random) -> int:
+    """Random PyTorch models: scan finds the functions that were built, also in traces and swaps."""
+    from tests.support.random_torch import check
+
+    return check(rng.getrandbits(64))
+
+
+def attack_random_keras_models(rng: Random) -> int:
+    """Random Keras models: scan finds the functions that were built, also after a swap."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    from tests.support.random_keras import check
+
+    return check(rng.getrandbits(64))
+
+
 @cache
 def keras_file() -> bytes:
     os.environ.setdefault("KERAS_BACKEND", "torch")

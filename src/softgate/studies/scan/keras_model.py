@@ -420,12 +420,13 @@ def is_elementwise(function: Any) -> bool:
     """Return whether a function of tensors has the same value at an element in any array."""
     import keras
 
+    # The part has neither the extremes nor the mean of the whole.
     x = np.linspace(-3, 3, 12, dtype=np.float32).reshape(2, 6)
     try:
         whole, part = (
             keras.ops.convert_to_numpy(function(keras.ops.convert_to_tensor(a)))
-            for a in (x, x[:, :4])
+            for a in (x, x[:, 1:4])
         )
     except Exception:  # not a function of one tensor; a user's function may raise anything
         return False
-    return bool(whole.shape == x.shape and np.allclose(whole[:, :4], part, 1e-4, 1e-5))
+    return bool(whole.shape == x.shape and np.allclose(whole[:, 1:4], part, 1e-4, 1e-5))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import keras
@@ -160,11 +161,12 @@ def _clone(
         return clone
 
     try:
-        if isinstance(model, keras.Sequential) or hasattr(model, "operations"):
-            clone = keras.models.clone_model(model, clone_function=cloned, recursive=True)
-        else:
-            clone = keras.models.clone_model(model)
-            pairs.append((model, clone))
+        with keras.saving.custom_object_scope(_user_functions(model)):
+            if isinstance(model, keras.Sequential) or hasattr(model, "operations"):
+                clone = keras.models.clone_model(model, clone_function=cloned, recursive=True)
+            else:
+                clone = keras.models.clone_model(model)
+                pairs.append((model, clone))
         if model.built and not clone.built:
             clone.build_from_config(model.get_build_config())
         attributes = {
@@ -190,6 +192,23 @@ def _clone(
             "class, and those of its layers, need get_config and from_config"
         ) from error
     return clone, done | called, attributes.keys() - called, notes
+
+
+def _user_functions(model: Any) -> dict[str, Any]:
+    """Return the functions of the user in a model by the names that configurations have for them.
+
+    Raises ValueError if two have one name: a configuration could mean either.
+    """
+    functions: dict[str, Any] = {}
+    for layer in all_layers(model):
+        for function in (getattr(layer, field, None) for field in FIELDS):
+            name = getattr(function, "__name__", "<lambda>")
+            module = getattr(function, "__module__", None) or ""
+            if not isinstance(function, FunctionType) or module.startswith("keras."):
+                continue
+            if name != "<lambda>" and functions.setdefault(name, function) is not function:
+                raise ValueError(f"two activations are called {name}: rename one of them")
+    return functions
 
 
 def _same_lambda(layer: Any) -> Any:
