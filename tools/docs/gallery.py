@@ -163,7 +163,7 @@ def error_rows(function: Activation, errors: Mapping[str, str]) -> list[tuple[st
 def bound_rows(bounds: Mapping[str, ErrorBound]) -> list[tuple[str, str]]:
     """Return the bounds of errors by dtype."""
     return [
-        (f"{dtype} bound, ulp", f"value {bound.value:g}, slope {bound.slope:g}")
+        (f"{dtype} bound (measured), ulp", f"value {bound.value:g}, slope {bound.slope:g}")
         for dtype, bound in bounds.items()
     ]
 

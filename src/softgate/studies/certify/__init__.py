@@ -49,7 +49,8 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     """Measure the errors of a callable, and return the certificate.
 
     float16 and bfloat16 are measured at all 65,536 inputs, float32 at a stratified sample of two
-    million or at all 2**32, float64 at a sample of 20,000 against arb. Callables other than
+    million or at all 2**32, float64 at a sample of 20,000 against arb, with a search for larger
+    errors around its largest ones. Callables other than
     softgate's run in a separate process: a crash, a hang, a wrong shape or dtype or a changed input
     is a finding.
 

@@ -71,6 +71,7 @@ def _summary(certificate: Certificate) -> Grid:
     )
     head = ("dtype", "quantity", "inputs", "max ulp", "at", "mean ulp", "correctly rounded")
     stated = any(measurement.stated_ulp is not None for measurement in certificate.measurements)
+    title += "\nthe bounds under stated ulp are measured, not proven" if stated else ""
     names = (*head, *COUNTS.values(), *(("stated ulp",) if stated else ()))
     return Grid(
         title,
