@@ -42,9 +42,11 @@ def factor_slope(gated: Gated, others: Any, **parameters: float) -> Any:
 def bound(gated: Gated, quantity: str, fmt: Format, parameters: dict[str, float]) -> float:
     """What the catalogue states for its defaults; what the contract allows for other parameters."""
     if parameters:
-        return checks.CONTRACT_ULP
+        return float(gated.entry.bound(quantity, fmt.name))
     stated = float(getattr(gated.entry.bounds[fmt.name], quantity))
-    assert stated <= checks.CONTRACT_ULP, f"{gated.name} states {stated} ulp for its {quantity}"
+    # In float64 docs/accuracy.md names the functions above it, which test_worst_inputs checks.
+    within = stated <= checks.CONTRACT_ULP or fmt is FLOAT64
+    assert within, f"{gated.name} states {stated} ulp for its {quantity}"
     return stated
 
 

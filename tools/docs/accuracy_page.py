@@ -80,9 +80,9 @@ def bounds(result: dict[str, Certificate]) -> str:
         rows.append((name, *map(readme_blocks.number, errors)))
     above = [
         f"{name} {quantity} {bound:g}"
-        for name, activation in sg.activations().items()
+        for name, function in (sg.activations() | sg.gated()).items()
         for quantity in ("value", "slope")
-        if (bound := getattr(activation.entry.bounds["float64"], quantity)) > 4
+        if (bound := getattr(function.entry.bounds["float64"], quantity)) > 4
     ]
     text = CATALOGUE.format(above=", ".join(above) or "none")
     return f"{text}\n{readme_blocks.table(header, rows)}"

@@ -40,7 +40,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.1, 2.5), "float64": ErrorBound(2.3, 2.7)},
+    bounds={"float32": ErrorBound(2.1, 2.5), "float64": ErrorBound(2.3, 2.8)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (80.0, 110.0), (700.0, 750.0)),
     aliases=("logsigmoid", "log_expit"),
 )
