@@ -64,10 +64,10 @@ def _in_keras(function: Function, dtype: str) -> Callable[..., Any]:
     """Return a layer with an activation; a gated function as it is called in a layer."""
     import keras
 
-    found: Callable[..., Any] = import_module("softgate.keras").get(function)
+    layer: Callable[..., Any] = import_module("softgate.keras").get(function)
     if isinstance(function, Activation):
-        found = keras.layers.Activation(found, dtype=dtype)
-    return found
+        layer = keras.layers.Activation(layer, dtype=dtype)
+    return layer
 
 
 def _torch(functions: Sequence[Any], arguments: Sequence[Arrays]) -> Iterator[Arrays]:
