@@ -53,6 +53,8 @@ def test_times(blocks: ModuleType, tmp_path: Path) -> None:
     assert "| a CPU, float32, value + backward | 0.75 / 1.12 |" in text
     assert "| a CPU, float32, value | 0.50 / 1.00 |" in text
     assert "a CPU: 2026-01-31, numpy 2.0." in text
+    busy = speed_table.table([machine | {"background_load": 0.75}])
+    assert "other processes used 75% of the cores." in busy
     times["gelu"].pop()
     file.write_text(speed_table.written([machine]), encoding="utf-8")
     with pytest.raises(ValueError, match="gelu"):

@@ -19,7 +19,7 @@ from typing import Any
 import readme_blocks
 
 from softgate.runtime.machine import this_machine
-from softgate.studies.bench.record import OURS, Bench
+from softgate.studies.bench.record import DISTURBED, OURS, Bench
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "speed.toml"
 FUNCTIONS = ("gelu", "gelu_tanh", "silu", "mish", "tanh")
@@ -28,7 +28,8 @@ QUANTITIES = ("value", "backward")
 HEAD = """\
 # Times per element in ns, a table for each CPU: the value in softgate and in PyTorch, then the
 # backward in softgate and in PyTorch. `python tools/docs/speed_table.py --measure` writes the table
-# of this machine, and the README's from all of them.
+# of this machine, and the README's from all of them. `background_load`, where it is known, is the
+# share of the cores that other processes used.
 """
 
 
@@ -36,6 +37,7 @@ def measure(budget: float) -> dict[str, Any]:
     """Return the times of softgate and PyTorch on this machine, as the file has them."""
     machine: dict[str, Any] = {"cpu": this_machine().processor}
     machine["date"] = datetime.date.today().isoformat()
+    machine["background_load"] = 0.0
     for dtype in DTYPES:
         command = ["bench", *FUNCTIONS, "--dtype", dtype, "--peers", "torch"]
         done = subprocess.run(
@@ -45,7 +47,10 @@ def measure(budget: float) -> dict[str, Any]:
         bench = Bench.from_json(done.stdout.decode())
         for warning in bench.warnings:
             print(f"Warning: {warning}", file=sys.stderr)
-        machine["versions"] = readme_blocks.versions(bench.machine.versions)
+        used = {name: bench.machine.versions[name] for name in ("torch", "numpy", "llvmlite")}
+        machine["versions"] = readme_blocks.versions(used)
+        share = round(bench.background_load or 0.0, 2)
+        machine["background_load"] = max(machine["background_load"], share)
         machine[dtype] = {name: times(bench, name) for name in FUNCTIONS}
     return machine
 
@@ -81,6 +86,8 @@ def written(machines: list[dict[str, Any]]) -> str:
     for machine in machines:
         lines.append("[[machine]]")
         lines += [f'{key} = "{machine[key]}"' for key in ("cpu", "date", "versions")]
+        if "background_load" in machine:
+            lines.append(f"background_load = {machine['background_load']}")
         for dtype in DTYPES:
             lines.append(f"[machine.{dtype}]")
             lines += [f"{name} = {machine[dtype][name]}" for name in FUNCTIONS]
@@ -103,7 +110,9 @@ def table(machines: list[dict[str, Any]]) -> str:
                     cells.append(f"{ours:.2f} / {torch:.2f}")
                 rows.append((f"{machine['cpu']}, {dtype}, {label}", *cells))
     header = ("ns per element, softgate / torch", *FUNCTIONS)
-    measured = ";\n".join(f"{it['cpu']}: {it['date']}, {it['versions']}" for it in machines)
+    measured = ";\n".join(
+        f"{it['cpu']}: {it['date']}, {it['versions']}{load(it)}" for it in machines
+    )
     return f"""\
 Arrays of 4 MiB, one thread, outputs reused, the least of many interleaved turns. Measured by
 `python tools/docs/speed_table.py --measure`, which adds the CPU that it runs on.
@@ -113,6 +122,12 @@ Arrays of 4 MiB, one thread, outputs reused, the least of many interleaved turns
 
 PyTorch's backward of tanh takes the output and computes no exponential; softgate's takes x.
 [docs/speed.md](docs/speed.md) has other functions, dtypes, sizes and libraries, on one CPU."""
+
+
+def load(machine: dict[str, Any]) -> str:
+    """Return what other processes used while a CPU was measured, if that disturbed the times."""
+    share = machine.get("background_load", 0.0)
+    return f", while other processes used {share:.0%} of the cores" if share > DISTURBED else ""
 
 
 def main() -> None:

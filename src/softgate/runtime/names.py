@@ -218,8 +218,8 @@ def function(text: str) -> Activation | Gated:
     write. Raises ValueError as `get` does.
     """
     name, parameters = parse(text)
-    found: Activation | Gated = get(name, None, **parameters)
-    return found
+    meant: Activation | Gated = get(name, None, **parameters)
+    return meant
 
 
 def _letters(name: str) -> str:
