@@ -109,6 +109,12 @@ def test_a_time_is_shorter_if_the_noise_of_all_times_is_smaller(
     assert ("noise" in rest) == (ratio == 0.97 and uncertainty == 0.02)
 
 
+def test_the_largest_gain_includes_the_uncertainty(first_screen: Any) -> None:
+    layer = report_records.layer({"relu": 0.02, "gelu": 0.02}, relative_uncertainty=0.5)
+    _, context, *_ = first_screen(layer=layer)
+    assert "at most 1.0 % faster" in context  # half of 2 %
+
+
 def with_model(scan: Scan | None) -> dict[str, Any]:
     about = replace(report_records.records()["about"], model="my-bert")
     seen = diagnosed.diagnosis(diagnosed.site("layer.0.act", dead=3), model="my-bert")

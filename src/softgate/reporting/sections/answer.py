@@ -226,7 +226,8 @@ def context(results: Results) -> str:
         f"<strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) "
         f"to <strong>{100 * most.share:.1f} %</strong> ({shown(most.activation)}) of the time. "
         f"Replacing {shown(gelu.activation)} by relu makes the step at most "
-        f"{100 * (gain - 1):.1f} % faster." + (noise if uncertainty > UNCERTAIN else "")
+        f"{100 * (max(gain - 1, 0.0) + uncertainty * gelu.share):.1f} % faster."
+        + (noise if uncertainty > UNCERTAIN else "")
     )
 
 
