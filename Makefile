@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs golden notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,6 +41,9 @@ report: $(STAMP) ## the studies on one page, report.html: which activation, and 
 
 docs: $(STAMP) ## the documentation site in build/docs, with links checked and warnings as errors
 	$(PY) tools/docs/build_site.py -o $(SITE)
+
+golden: $(STAMP) ## write the records in tests/golden again, which the behaviour tests compare
+	SOFTGATE_WRITE_GOLDEN=1 $(PY) -m pytest -q tests/behaviour
 
 notebooks: $(STAMP) ## execute the notebooks and store their outputs
 	$(PY) tools/docs/notebooks.py

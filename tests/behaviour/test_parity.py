@@ -1,0 +1,74 @@
+"""`parity`: where two models differ, which functions they compute, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_models
+import small_onnx
+from golden import check_golden
+
+import softgate as sg
+
+ROUNDED = {"max_difference": 1e-4, "relative": 1e-4, "first": 1e-4, "second": 1e-4}
+"""A framework's own functions differ in their last bits from CPU to CPU."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    small_onnx.write(tmp_path)
+    sg.swap("pooled.onnx", {"gelu": "silu"}, output="other.onnx")
+    return tmp_path
+
+
+def test_two_modules_that_differ_in_one_function() -> None:
+    record = sg.parity(small_models.pooled(), small_models.pooled_tanh(), small_models.steps())
+    check_golden("parity-torch", record.to_json(), measured=["ulps", "index"], close=ROUNDED)
+    assert "different" in str(record)
+
+
+def test_two_files(folder: Path, run_here: Callable[..., Any]) -> None:
+    arguments = ("--inputs", "inputs.npz", "--strict")
+    done = run_here("parity", "pooled.onnx", "other.onnx", *arguments, "--json")
+    assert done.returncode == 1
+    check_golden("parity-onnx", done.stdout, measured=["ulps", "index"], close=ROUNDED)
+    done = run_here("parity", "pooled.onnx", "pooled.onnx", *arguments, "-o", "rows.csv")
+    assert done.returncode == 0
+    assert "equal" in done.stdout
+    assert len(Path("rows.csv").read_text(encoding="utf-8").splitlines()) > 1
+
+
+def test_the_function_that_explains_expected_outputs() -> None:
+    x = small_models.steps()
+    expected = small_models.pooled_tanh()(x).detach().numpy()
+    record = sg.parity(small_models.pooled(), inputs=x, expected=expected)
+    best = json.loads(record.to_json())["variants"]
+    assert any("gelu_tanh" in json.dumps(variant) for variant in best)
+    assert "gelu_tanh" in str(record)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("pooled.onnx", "other.onnx"), "--inputs"),
+        (("pooled.onnx", "nowhere.onnx", "--inputs", "inputs.npz"), "nowhere.onnx"),
+        (("pooled.onnx", "other.onnx", "--inputs", "names.npz"), "tokens"),
+        (("pooled.onnx", "other.onnx", "--inputs", "shapes.npz"), "x"),
+    ],
+)
+def test_mistakes_are_named(
+    arguments: tuple[str, ...], named: str, folder: Path, run_here: Callable[..., Any]
+) -> None:
+    x = np.load("inputs.npz")["x"]
+    np.savez("names.npz", tokens=x, mask=x)
+    np.savez("shapes.npz", x=x[..., :3])
+    done = run_here("parity", *arguments)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stdout == ""

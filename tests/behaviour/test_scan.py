@@ -1,0 +1,95 @@
+"""`scan`: every activation of ONNX files, PyTorch modules and folders, in exactly one row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_models
+import small_onnx
+from golden import check_golden
+
+import softgate as sg
+
+SLOPPY = {"max_difference": 1e-2}
+"""Differences of a framework's functions from the exact ones: rounding, which CPUs change."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    small_onnx.write(tmp_path)
+    (tmp_path / "made.py").write_text(
+        "from pathlib import Path\n\nimport small_models\n\nPath('ran').touch()\n"
+        "make = small_models.pooled\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def test_an_onnx_file(folder: Path, run_here: Callable[..., Any]) -> None:
+    done = run_here("scan", "pooled.onnx", "--json", "-o", "rows.csv")
+    assert done.returncode == 0
+    check_golden("scan-onnx", done.stdout, close=SLOPPY)
+    record = json.loads(done.stdout)
+    rows = record["activations"] + record["unidentified"]
+    assert len(Path("rows.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
+    text = run_here("scan", "pooled.onnx").stdout
+    assert "All 5 activation operators" in text
+
+
+def test_a_module() -> None:
+    record = sg.scan(small_models.pooled(), data=small_models.steps())
+    check_golden("scan-torch", record.to_json(), close=SLOPPY)
+
+
+def test_code_runs_only_if_it_is_trusted(folder: Path, run_here: Callable[..., Any]) -> None:
+    refused = run_here("scan", "made.py:make")
+    assert refused.returncode == 2
+    assert "--trust" in refused.stderr
+    assert not Path("ran").exists()
+    import numpy as np
+
+    np.savez("steps.npz", x=small_models.steps().numpy())
+    done = run_here("scan", "made.py:make", "--trust", "--data", "steps.npz", "--json")
+    assert done.returncode == 0
+    assert Path("ran").exists()
+    functions = [row["function"] for row in json.loads(done.stdout)["activations"]]
+    assert functions == ["gelu", "sigmoid", "relu6"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("nowhere.onnx",), "nowhere.onnx"),
+        (("pooled.onnx", "--data", "inputs.npz"), "--data"),
+        (("inputs.npz",), "inputs.npz"),
+        (("damaged.onnx",), "damaged.onnx"),
+    ],
+)
+def test_mistakes_are_named(
+    arguments: tuple[str, ...], named: str, folder: Path, run_here: Callable[..., Any]
+) -> None:
+    Path("damaged.onnx").write_bytes(Path("pooled.onnx").read_bytes()[:-60])
+    done = run_here("scan", *arguments)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_claim_of_the_configuration(tmp_path: Path, run_here: Callable[..., Any]) -> None:
+    """A BERT whose configuration names gelu and whose code computes it, and one that is edited."""
+    transformers = pytest.importorskip("transformers", reason="reads Hugging Face folders")
+    config = transformers.BertConfig(
+        hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+        vocab_size=32, max_position_embeddings=16,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
+    done = run_here("scan", str(tmp_path / "bert"), "--json", "--strict")
+    assert done.returncode == 0
+    check_golden(
+        "scan-bert", done.stdout, close=SLOPPY, replaced={json.dumps(str(tmp_path))[1:-1]: "FOLDER"}
+    )
