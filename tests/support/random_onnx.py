@@ -8,7 +8,7 @@ be found in the file, in what onnxruntime saves at each level of its optimiser, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -78,9 +78,9 @@ class RandomModel:
         h = self.add("MatMul", x, self.weights(WIDTH, WIDTH))
         return self.add("Add", h, self.weights(WIDTH)) if self.random.random() < 0.5 else h
 
-    def activation(self, x: str) -> str:
+    def activation(self, x: str, among: Sequence[str] | None = None) -> str:
         """Add an activation in one of its spellings, sometimes in a local function."""
-        function = self.random.choice(list(SPELLINGS))
+        function = self.random.choice(among or list(SPELLINGS))
         self.functions[function] += 1
         spell = self.random.choice(SPELLINGS[function])
         if self.random.random() < 0.85:
@@ -185,8 +185,9 @@ def gated(m: RandomModel, x: str) -> str:
 
 
 def two_of_one(m: RandomModel, x: str) -> str:
-    h = m.layer(x)
-    return m.add("Add", m.layer(m.activation(h)), m.layer(m.activation(h)))
+    h, names = m.layer(x), list(SPELLINGS)  # onnxruntime would join two equal ones
+    first = m.activation(h, names[::2])
+    return m.add("Add", m.layer(first), m.layer(m.activation(h, names[1::2])))
 
 
 def convolution(m: RandomModel, x: str) -> str:

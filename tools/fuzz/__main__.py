@@ -29,7 +29,7 @@ SILENT_S = 300.0
 MORE_S = 30.0
 """Seconds of a process that continues an attack with too few cases."""
 MOST_SHOWN = 5
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests" / "support")]
 
 Case = Callable[[Random], int]
 SHARES = {

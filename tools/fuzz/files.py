@@ -245,7 +245,7 @@ def attack_swapped_models(rng: Random) -> int:
 
 def attack_random_models(rng: Random) -> int:
     """Random ONNX models: scan finds the functions that were built, also after a swap."""
-    from tests.support.random_onnx import check
+    from random_onnx import check
 
     with tempfile.TemporaryDirectory() as folder:
         return check(rng.getrandbits(64), Path(folder))

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-from tests.support import random_onnx
+import random_onnx
 
 
 @pytest.mark.parametrize("seed", [15, 17])
