@@ -313,7 +313,8 @@ def samples() -> tuple[Record, ...]:
     )
 
     trial = Trial("digits", "gelu", "gelu", "", {"epochs": 3, "x": None}, 0.1, 0, "reported", "a-b")
-    measured = TrainingResult(0.5, 0.1, curve=(CurvePoint(1, 0.5, None, None),), more={"a": 1.0})
+    curve = (CurvePoint(1, 0.5, None, None),)
+    measured = TrainingResult(0.5, 0.1, curve=curve, extra_metrics={"a": 1.0})
     place = TrialEnvironment("host", "cpu", 1, "3.11", "2", "1")
     return (
         sg.table("gelu", at="-1,1"),
