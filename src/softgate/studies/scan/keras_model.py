@@ -20,6 +20,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.files import check_expansion
 from softgate.runtime.names import get
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
@@ -112,6 +113,7 @@ def load_keras(target: Any) -> tuple[Any, str]:
     if isinstance(target, str | os.PathLike):
         name = os.fspath(target)
         try:
+            check_expansion(name)
             target = keras.saving.load_model(name, compile=False, safe_mode=True)
         except Exception as error:  # Keras may raise anything on a damaged file
             layers, unread = _read_layers(name)
@@ -160,6 +162,7 @@ def _read_layers(file: str) -> tuple[list[Any], list[str]]:
             layers.append(layer)
 
     try:
+        check_expansion(file)
         with ZipFile(file) as archive:
             read(json.loads(archive.read("config.json")))
     except Exception:  # a damaged file, of which nothing is read
