@@ -55,6 +55,6 @@ def _arrays(x: Array, rng: np.random.Generator) -> Iterator[tuple[Array, tuple[A
     yield x[order], (order, every), "in another order of the elements"
     yield x[:FIRST], (slice(FIRST), every), f"in an array of {FIRST} elements instead of {COUNT:,}"
     yield x[half:], (slice(half, None), every), f"without the first {half} elements"
-    for sign, kept in (("positive", x > 0), ("negative", x < 0)):
-        yield x[kept], (kept, every), f"in an array of the {sign} elements alone"
+    for sign, chosen in (("positive", x > 0), ("negative", x < 0)):
+        yield x[chosen], (chosen, every), f"in an array of the {sign} elements alone"
     yield replaced, (slice(None, None, 2), slice(None, None, 2)), "with other elements beside it"
