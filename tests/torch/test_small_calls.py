@@ -36,6 +36,16 @@ def test_a_tensor_with_one_element_is_a_number(parameter: Any) -> None:
         assert torch.allclose(theirs.elu(X, alpha=parameter), F.elu(X, parameter))
 
 
+def test_tensor_parameters_of_compiled_calls(caplog: pytest.LogCaptureFixture) -> None:
+    """The graph ends at the parameter, once and without a warning of torch's compiler."""
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x, a: sg.elu(2 * x, alpha=a) + 1, backend="eager")
+    for value in (0.5, 0.5, 0.75):
+        found = compiled(X, torch.tensor(value))
+        assert torch.equal(found, sg.elu(2 * X, alpha=value) + 1)
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("value", [0.5, 1.0])  # 1 is the default
 def test_the_gradient_of_a_parameter_is_not_dropped(value: float) -> None:
     alpha = torch.tensor(value, requires_grad=True)

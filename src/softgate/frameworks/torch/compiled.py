@@ -103,13 +103,23 @@ def _wanted(x: torch.Tensor) -> str:
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
     """Return parameters as numbers, including those that a compiler replaced by symbols."""
     if any(isinstance(value, torch.Tensor) for value in parameters.values()):
-        parameters = _read(parameters)
+        _disable_reader()
+        parameters = decompositions.COMPILED.read(parameters)
     # Every compiler of torch has imported this module, which imports sympy for half a second.
     symbols = torch.fx.experimental.symbolic_shapes
     return {name: symbols.guard_scalar(value) for name, value in parameters.items()}
 
 
-@torch.compiler.disable  # a kernel needs the numbers, so the graph ends here
+@constant_when_compiled
+def _disable_reader() -> None:
+    """Set `COMPILED.read`, at which a graph ends: a kernel needs the numbers.
+
+    Called during a trace, because `torch.compiler.disable` imports torch's compiler.
+    """
+    if not hasattr(decompositions.COMPILED, "read"):
+        decompositions.COMPILED.read = torch.compiler.disable(_read, reason="a tensor parameter")
+
+
 def _read(parameters: Mapping[str, Any]) -> dict[str, float]:
     return {name: finite_number(name, value) for name, value in parameters.items()}
 
