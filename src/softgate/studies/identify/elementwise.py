@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from softgate.formula.formats import Format, dtype_of
+
+from ..subjects.description import RAISED, SubjectFailure
 
 COUNT = 4099
 """Elements of the whole array, enough for two calls of a dropout of 1 % to differ in some."""
@@ -22,6 +25,9 @@ functions differ by a few ulps; where terms cancel, as in 1 + erf(x), that is an
 16 bits they compute in float32, so that few results differ, by one rounding.
 """
 
+SHAPES = ((64, 64), (16, 16, 16), (8, 8, 8, 8))
+"""Shapes of the first elements. Equal sizes, so that a transposed result has the same shape."""
+
 Array = npt.NDArray[Any]
 
 
@@ -33,7 +39,13 @@ def dependence(evaluate: Callable[[Any], Any], fmt: Format) -> str:
     epsilons = TOLERANCE_EPS_16_BIT if fmt.bits == 16 else TOLERANCE_EPS
     tolerance = epsilons * 2.0**-fmt.mantissa_bits
     for other, places, where in _arrays(x, rng):
-        mine, theirs = (a.astype(np.float64) for a in (y[places[0]], evaluate(other)[places[1]]))
+        try:
+            result = evaluate(other)
+        except SubjectFailure as failure:
+            if other.ndim == 1 or failure.kind != RAISED:
+                raise
+            continue  # it takes arrays of one dimension
+        mine, theirs = (a.astype(np.float64).ravel() for a in (y[places[0]], result[places[1]]))
         at = x[places[0]].astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             near = np.abs(mine - theirs) <= tolerance * (1 + np.abs(at) + np.abs(mine))
@@ -57,4 +69,6 @@ def _arrays(x: Array, rng: np.random.Generator) -> Iterator[tuple[Array, tuple[A
     yield x[half:], (slice(half, None), every), f"without the first {half} elements"
     for sign, chosen in (("positive", x > 0), ("negative", x < 0)):
         yield x[chosen], (chosen, every), f"in an array of the {sign} elements alone"
+    for shape in SHAPES:
+        yield x[: prod(shape)].reshape(shape), (slice(prod(shape)), every), f"in shape {shape}"
     yield replaced, (slice(None, None, 2), slice(None, None, 2)), "with other elements beside it"

@@ -142,9 +142,11 @@ def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
     # results have the least information.
     dense = np.linspace(-DENSE, DENSE, 1537) * 0.9990234375
     near = np.geomspace(1.03e-4, 0.0973, 24)
+    # Steps, and kinks close to 0, differ from steep functions only between 0 and the other points.
+    tiny = 2.0 ** -np.array([100, 60, 40, 30, 24, 22, 20, 18, 16, 15, 14])
     far = np.geomspace(DENSE, FAR, 32)
-    whole = np.concatenate([dense, near, -near, far, -far, [0.0]])
-    return np.unique(whole.astype(dtype_of(fmt)))
+    whole = np.concatenate([dense, tiny, -tiny, near, -near, far, -far])
+    return np.unique([*whole.astype(dtype_of(fmt)), 0.0]).astype(dtype_of(fmt))
 
 
 Values = Mapping[str, float]

@@ -134,7 +134,7 @@ class CBackend(SubjectBackend):
         margins = np.concatenate([padded[:GUARD], padded[GUARD + x.size :]])
         if (margins != np.iinfo(unsigned).max).any():
             raise SubjectFailure(WROTE_BEYOND, f"of {x.size} elements")
-        return out.view(x.dtype)
+        return out.view(x.dtype).reshape(x.shape)
 
 
 class TorchBackend(NumPyBackend):

@@ -65,7 +65,8 @@ class OnnxBackend(SubjectBackend):
         """Return the model's output for the elements of `x`."""
         fixed = prod(size for size in self.shape if isinstance(size, int))
         free = [i for i, size in enumerate(self.shape) if not isinstance(size, int)]
-        count = x.size
+        count, shape = x.size, x.shape
+        x = x.ravel()
         if count % fixed:
             x = np.concatenate([x, np.ones(-count % fixed, x.dtype)])
         rows = x.reshape(1, -1) if free else x.reshape(-1, fixed)
@@ -74,7 +75,7 @@ class OnnxBackend(SubjectBackend):
             return x
         if any(part.size != row.size for part, row in zip(parts, rows, strict=True)):
             return parts[0]  # a wrong shape
-        return np.concatenate([part.ravel() for part in parts])[:count]
+        return np.concatenate([part.ravel() for part in parts])[:count].reshape(shape)
 
     def _run(self, row: Array, fixed: int, free: list[int]) -> Array:
         shape = [size if isinstance(size, int) else 1 for size in self.shape]

@@ -13,6 +13,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Self
 
@@ -74,7 +75,7 @@ class Session(ABC):
 
     @abstractmethod
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
-        """Return a quantity at the contiguous array `x`, of any length.
+        """Return a quantity at the contiguous array `x`, of any length and shape.
 
         The subject receives an array that starts `offset` elements after an aligned address, with a
         stride of `step` elements.
@@ -131,7 +132,7 @@ def placed(x: Array, offset: int, step: int) -> Array:
     memory = np.zeros((x.size * step + offset) * x.itemsize + 64, np.uint8)
     first = -memory.ctypes.data % 64 + offset * x.itemsize
     span = memory[first : first + x.size * step * x.itemsize].view(x.dtype)
-    view = span[::step]
+    view = span[::step].reshape(x.shape)
     view[...] = x
     return view
 
@@ -155,6 +156,8 @@ class WorkerSession(Session):
 
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
         """Return a quantity at `x`, in parts if it is long."""
+        if x.ndim > 1:
+            return self._part(quantity, x, offset, step)
         out = np.empty_like(x)
         most = ELEMENTS // step - offset
         for start in range(0, max(x.size, 1), most):
@@ -166,13 +169,14 @@ class WorkerSession(Session):
         memory = np.asarray(self._memory)
         first = offset * x.itemsize
         operand = memory[first : first + x.size * step * x.itemsize].view(x.dtype)[::step]
-        operand[...] = x
-        call = {"quantity": quantity, "dtype": x.dtype.name, "count": x.size}
+        operand[...] = x.ravel()
+        call = {"quantity": quantity, "dtype": x.dtype.name, "shape": x.shape}
         self._request(call | {"offset": offset, "step": step})
         unsigned = np.dtype(f"u{x.itemsize}")
-        if not np.array_equal(operand.view(unsigned), x.view(unsigned)):
+        if not np.array_equal(operand.view(unsigned), x.ravel().view(unsigned)):
             raise SubjectFailure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
-        return np.array(memory[HALF : HALF + x.size * x.itemsize].view(x.dtype))
+        result = memory[HALF : HALF + x.size * x.itemsize].view(x.dtype)
+        return np.array(result).reshape(x.shape)
 
     def set_threads(self, count: int) -> bool:
         """Set the framework's threads; return False if that is not possible."""
@@ -206,7 +210,8 @@ class WorkerSession(Session):
             self._start(self._file)
         assert self._worker is not None
         self._worker.send(message)
-        answer = self._receive(self.time_limit, f"a call with {message.get('count', 0):,} elements")
+        count = prod(message.get("shape", (0,)))
+        answer = self._receive(self.time_limit, f"a call with {count:,} elements")
         if "failure" in answer:
             raise SubjectFailure(*answer["failure"])
         return answer
@@ -264,15 +269,16 @@ def _reply(
     if "threads" in request:
         return {"set": loaded.value.set_threads(request["threads"])}
     dtype = dtype_of(FORMATS[request["dtype"]])
-    half, count, step = memory.size // 2, request["count"], request["step"]
+    half, step = memory.size // 2, request["step"]
+    count = prod(request["shape"])
     first = request["offset"] * dtype.itemsize
     span = np.asarray(memory)[first : first + count * step * dtype.itemsize].view(dtype)
     try:
-        result = loaded.call(request["quantity"], span[::step])
+        result = loaded.call(request["quantity"], span[::step].reshape(request["shape"]))
     except SubjectFailure as error:
         return {"failure": [error.kind, error.message]}
     parent.end_copy()  # before it writes into memory that the next request uses
-    np.asarray(memory)[half : half + count * dtype.itemsize].view(dtype)[...] = result
+    np.asarray(memory)[half : half + count * dtype.itemsize].view(dtype)[...] = result.ravel()
     return {"done": count}
 
 
