@@ -15,7 +15,7 @@ LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
 SITE    ?= build/docs
 FUZZ_S  ?= 600
-QUICK   := tests/formula tests/runtime tests/lower/test_without_fma.py tests/project/test_architecture.py \
+QUICK   := tests/formula tests/records tests/runtime tests/lower/test_without_fma.py tests/project/test_architecture.py \
   tests/project/test_wording.py
 # Frameworks, forks and long loops: left to `make test`.
 SLOW    := tests/runtime/test_array_libraries.py tests/runtime/test_names.py tests/runtime/test_threads.py \

@@ -30,7 +30,7 @@ EXTRAS = {
 PACKAGES = {*EXTRAS.values(), "accelerate", "pytorch_lightning", "sklearn", "statsmodels"}
 FOR_A_FRAMEWORK = re.compile(
     r"(^|/)(torch|keras|jax|tensorflow)(?![a-z])"
-    r"|^(lower/inductor|studies/(compare|diagnose|swap|bench/layer_modules)|reporting/sections)\b"
+    r"|^(lower/inductor|studies/(compare|diagnose|models|swap|bench/layer_modules)|reporting/sections)\b"
 )
 """The modules of softgate that may import a framework."""
 IMPORTED = re.compile(

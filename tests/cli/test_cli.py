@@ -156,8 +156,8 @@ def test_doctor_compares_each_dtype_of_every_function(tmp_path: Path, run_here: 
 
 
 def test_doctor_lists_every_optional_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    from softgate.records.packages import PACKAGES
     from softgate.runtime import machine
-    from softgate.runtime.packages import PACKAGES
     from softgate.studies import reproducibility
     from softgate.studies.reproducibility import DigestComparison, Reproduction
 
@@ -328,7 +328,7 @@ def test_help_fits_into_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_long_paths_are_wrapped_to_the_window() -> None:
     from softgate.cli.output import fits_wrapped, wrapped
-    from softgate.runtime.records import Grid
+    from softgate.records.record import Grid
 
     path = "model/encoder.layer.0.intermediate.intermediate_act_fn/elementwise_function_1"
     grid = Grid("", ("path", "function", "operators"), ((path, "elu(alpha=0.5)", "Mul, " * 12),),

@@ -23,7 +23,7 @@ from llvmlite import ir
 
 import softgate as sg
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, encode, round_to
-from softgate.lower import column_sums, ulp_error
+from softgate.lower import column_sums
 from softgate.lower import llvm as lowering
 from softgate.lower.target import (
     BYTE,
@@ -36,6 +36,7 @@ from softgate.lower.target import (
     optimise,
 )
 from softgate.runtime import kernels
+from softgate.studies.accuracy import ulp_error
 
 LINUX = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 TARGETS = {

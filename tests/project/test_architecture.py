@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -82,8 +83,11 @@ def test_the_layer_contract_holds() -> None:
             "kernels -> softgate.studies",
         ),
         ("lower/arb.py", "from softgate.runtime import kernels", "lower.arb -> softgate.runtime"),
-        ("runtime/kernels.py", "def late():\n    import torch", "runtime.kernels -> torch"),
-        ("runtime/kernels.py", "import llvmlite", "runtime.kernels -> llvmlite"),
+        (
+            "studies/models/probing.py",
+            "from softgate.studies import scan",
+            "probing -> softgate.studies.scan",
+        ),
         ("unlisted.py", "", "softgate.unlisted"),
     ],
 )
@@ -95,6 +99,77 @@ def test_the_layer_contract_catches(tmp_path: Path, file: str, line: str, compla
     result = contract(tmp_path)
     assert result.returncode == 1, result.stdout + result.stderr
     assert complaint in result.stdout
+
+
+EXTERNAL = HEAVY | {"polars", "sklearn", "statsmodels", "vl_convert"}
+LOADED_LATE = {
+    "lower": {"flint", "llvmlite", "torch"},
+    "plotting": {"matplotlib"},
+    "studies/accuracy": {"llvmlite"},
+    "studies/bench": {"torch"},
+    "studies/compare": {"torch"},
+    "studies/diagnose": {"torch"},
+    "studies/models": {"torch"},
+    "studies/subjects/peers": {"scipy"},
+    "studies/swap": {"torch"},
+}
+"""Packages that modules of a folder import at the top, since they are themselves imported inside
+functions."""
+
+
+def imported_at_the_top(code: str) -> set[str]:
+    """Return the packages that are imported when a module is, outside of functions."""
+    packages, statements = set[str](), list[ast.AST](ast.parse(code).body)
+    while statements:
+        node = statements.pop()
+        if isinstance(node, ast.Import):
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            packages.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            statements += node.orelse
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            statements += ast.iter_child_nodes(node)
+    return packages
+
+
+def needless(file: str, code: str) -> set[str]:
+    """Return the external packages that a module must import inside functions.
+
+    A module imports a package at its top if its path names the package, as `frameworks/torch` and
+    `models/onnx_fused.py` do, or if it is in a folder of `LOADED_LATE`.
+    """
+    parts = file.removesuffix(".py").split("/")
+    allowed = set[str]().union(*(p for f, p in LOADED_LATE.items() if file.startswith(f"{f}/")))
+    return {
+        package
+        for package in imported_at_the_top(code) & (EXTERNAL - allowed)
+        if not any(part.startswith(package.removesuffix("runtime")) for part in parts)
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_external_packages_are_imported_where_they_are_used(path: Path) -> None:
+    assert needless(relative(path), path.read_text(encoding="utf-8")) == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "named"),
+    [
+        ("runtime/kernels.py", "import llvmlite.binding as llvm", {"llvmlite"}),
+        (
+            "runtime/kernels.py",
+            "try:\n    from torch import nn\nfinally: ...",
+            {"torch"},
+        ),
+        ("studies/identify/__init__.py", "class A:\n    import jax", {"jax"}),
+        ("runtime/kernels.py", "def late():\n    import torch", set()),
+        ("studies/models/onnx_fused.py", "import onnxruntime", set()),
+        ("frameworks/jax/operands.py", "import jax, torch", {"torch"}),
+    ],
+)
+def test_where_a_package_is_imported_is_seen(file: str, code: str, named: set[str]) -> None:
+    assert needless(file, code) == named
 
 
 def test_import_loads_no_framework_and_no_compiler() -> None:
@@ -116,7 +191,7 @@ def test_names_say_what_a_module_is() -> None:
 def test_the_package_has_few_entries() -> None:
     entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__"}
     packages = entries - {"__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
-    assert len(packages) <= 14, sorted(packages)
+    assert len(packages) <= 15, sorted(packages)
     assert not [name for name in packages if name.startswith("_")]
 
 

@@ -43,7 +43,7 @@ print(this_machine().system.split()[0], digest(1), digest(4))
 
 WRITE = """
 from pathlib import Path
-from softgate.runtime.files import write_file
+from softgate.records.files import write_file
 write_file(Path("page.html"), "first")
 write_file(Path("page.html"), "φ")
 """
@@ -185,7 +185,7 @@ def test_commands_without_a_framework(system: str, folder: Path) -> None:
         "compare gelu relu --script train.py:run --seeds 2 --jobs 1 --store kept --json": '"arms"',
     }
     if system == "windows":  # it takes as long as all others, and macOS has all it needs
-        lines["doctor"] = "right"
+        lines["doctor"] = "reproduces"
     *answers, hung = commands(system, folder, *lines, HANGS, without=("torch",))
     check(answers, *lines.values())
     assert "took more than 0.5 s" in hung["error"] + hung["stdout"]  # loaded, or called

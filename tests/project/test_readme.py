@@ -14,7 +14,7 @@ import run_pages
 from places import ROOT
 
 from softgate import cli
-from softgate.runtime.packages import FRAMEWORKS
+from softgate.records.packages import FRAMEWORKS
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
 ELSEWHERE_TESTED = {"compare.md"}  # tests/studies/compare/test_compare_page.py

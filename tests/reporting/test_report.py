@@ -14,13 +14,13 @@ import report_records
 
 import softgate as sg
 from softgate.plotting import vega
+from softgate.records.record import Record
 from softgate.reporting import MissingRecord, Results, Section, render_page
 from softgate.reporting.elements import Markup, figure, minus, power, table
 from softgate.reporting.sections import MODULES, build_section, build_sections
 from softgate.reporting.sections.accuracy import AccuracyStudy, TitledCertificate
 from softgate.reporting.sections.answer import answers
 from softgate.reporting.sections.curves import Curves, curves
-from softgate.runtime.records import Record
 
 HOSTILE = "</script><script>alert('x')</script><!--<b>&\u2028"
 MOST_BYTES = 3_000_000

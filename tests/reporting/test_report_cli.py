@@ -16,9 +16,9 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
+from softgate.records.packages import require
 from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections.curves import curves
-from softgate.runtime.packages import require
 from softgate.studies.bench.record import Bench
 
 

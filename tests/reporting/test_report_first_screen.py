@@ -15,9 +15,9 @@ from compare_outcomes import comparison
 
 import softgate as sg
 from softgate.cli import softgate
+from softgate.records.record import Record
 from softgate.reporting import Report
-from softgate.runtime.records import Record
-from softgate.studies.scan.record import Scan
+from softgate.studies.models.record import Scan
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 import report_records
 
 import softgate as sg
+from softgate.records.record import Record
 from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections import build_section
 from softgate.reporting.sections import tables as articles_study
 from softgate.reporting.sections.approximation import Approximations
 from softgate.reporting.sections.curves import Curves, grid
 from softgate.reporting.sections.tables import Articles, Column
-from softgate.runtime.records import Record
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from softgate.reporting.sections.units import (
     units,
 )
 from softgate.studies.diagnose.record import Diagnosis
-from softgate.studies.scan.record import Scan, ScannedActivation
+from softgate.studies.models.record import Scan, ScannedActivation
 
 HOSTILE = "</script><script>alert('x')</script><b>"
 

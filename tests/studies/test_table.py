@@ -24,10 +24,10 @@ from softgate.cli.output import cut, emit
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
-from softgate.lower import exact_digits
 from softgate.lower.arb import truth
+from softgate.records import exact_digits
+from softgate.records.record import Grid
 from softgate.runtime.activation import Activation
-from softgate.runtime.records import Grid
 from softgate.studies.table import LAYOUTS, Table, parse_points, show_point
 
 PLACES = ("-3", "-1", "0", "0.5", "1", "3")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from softgate.studies.subjects import SubjectFailure, describe, open_session
-from softgate.studies.worker import MARK, PROCESSES
+from softgate.studies.subjects.worker import MARK, PROCESSES
 
 X = np.array([-2.0, 0.5], np.float32)
 LIMIT_S = 5.0

@@ -11,6 +11,7 @@ import compare_outcomes
 import diagnosed
 
 import softgate as sg
+from softgate.records.record import Record
 from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections.about import About
 from softgate.reporting.sections.accuracy import AccuracyStudy, TitledCertificate
@@ -20,7 +21,6 @@ from softgate.reporting.sections.playground import playground
 from softgate.reporting.sections.speed import pareto
 from softgate.reporting.sections.tables import articles
 from softgate.runtime.machine import Machine
-from softgate.runtime.records import Record
 from softgate.studies.bench.layer_record import Layer, LayerRow
 from softgate.studies.bench.record import Bench, BenchRow, Settings
 from softgate.studies.certify.record import (

@@ -20,7 +20,7 @@ import readme_blocks
 import softgate as sg
 from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.certify.record import Certificate, Measurement
-from softgate.studies.peers import Peer, absent, peers, subject
+from softgate.studies.subjects.peers import Peer, absent, peers, subject
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
 FEW = 20_000

@@ -13,14 +13,14 @@ import softgate
 
 PACKAGE = Path(softgate.__file__).parent
 CLASSES_OF_MODULE = {
-    "runtime/records.py": ("Record", "Grid"),
+    "records/record.py": ("Record", "Grid"),
     "runtime/name_table.py": ("Names", "Name"),
     "studies/properties/record.py": ("PropertyTable", "Properties"),
     "studies/table.py": ("Table",),
     "studies/certify/record.py": ("Certificate", "Measurement"),
     "studies/identify/record.py": ("Identification",),
-    "studies/scan/record.py": ("Scan", "ScannedActivation"),
-    "studies/scan/operator_count.py": ("UnlistedOperator",),
+    "studies/models/record.py": ("Scan", "ScannedActivation"),
+    "studies/models/operator_count.py": ("UnlistedOperator",),
     "studies/swap/record.py": ("Swap",),
     "studies/parity/record.py": ("Parity",),
     "studies/bench/record.py": ("Bench",),

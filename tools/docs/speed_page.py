@@ -22,8 +22,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from softgate.records.record import Grid
 from softgate.runtime.machine import Machine, this_machine
-from softgate.runtime.records import Grid
 from softgate.studies.bench.interleave import SystemLoad
 from softgate.studies.bench.layer_record import Layer
 from softgate.studies.bench.pareto_record import Pareto

@@ -24,7 +24,7 @@ import numpy as np
 
 import softgate as sg
 from softgate.cli import MISTAKES
-from softgate.runtime.records import Record
+from softgate.records.record import Record
 
 Load = Callable[[Path], object]
 CASES = 20
@@ -129,7 +129,7 @@ def safetensors_file() -> bytes:
 def read_batches(file: Path) -> object:
     import torch
 
-    from softgate.studies.diagnose.loading import load_batches
+    from softgate.studies.models.loading import load_batches
 
     return load_batches(file, torch.nn.Identity(), "model")
 
@@ -207,7 +207,7 @@ def model_file() -> bytes:
 
 def attack_scanned_models(rng: Random) -> int:
     """Damaged ONNX files: cut into elementwise functions, some of which are evaluated."""
-    from softgate.studies.scan.onnx_model import read_graph, scan_file
+    from softgate.studies.models.onnx_model import read_graph, scan_file
 
     content, count = model_file(), SCANNED * CASES
     with tempfile.TemporaryDirectory() as folder:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import softgate as sg
 from softgate import cli
 from softgate.cli import MISTAKES
+from softgate.records.text import CONTROL, escape, message_line, visible
 from softgate.runtime import names, resolve
 from softgate.runtime.machine import this_machine
-from softgate.runtime.printable_text import CONTROL, escape, message_line, visible
 
 EXAMPLES = 100
 WORDS = st.sampled_from([

@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 
 from softgate import __version__
-from softgate.runtime.packages import explained
-from softgate.runtime.printable_text import ERRORS, message_line
+from softgate.records.packages import explained
+from softgate.records.text import ERRORS, message_line
 
 COMMANDS = {
     "report": "one HTML page: which activation to use, and what it costs on this machine",

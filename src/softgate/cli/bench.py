@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, read_text
+from softgate.records.files import PICTURES, TABLES, file_format, output_path, read_text
 
 from .arguments import CALLED, PASSED
 from .output import Format, ProgressLine, echo, emit, formats

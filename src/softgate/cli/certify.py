@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softgate.runtime.files import TABLES, read_text
+from softgate.records.files import TABLES, read_text
 
 from .arguments import (
     ACTIVATION,

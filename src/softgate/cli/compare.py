@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softgate.runtime.files import PICTURES, TABLES
-from softgate.runtime.printable_text import visible
+from softgate.records.files import PICTURES, TABLES
+from softgate.records.text import visible
 
 from .arguments import FUNCTION, FUNCTIONS, parse_pairs
 from .output import Format, echo, echo_json, echo_wrapped, emit, formats, show
 
 if TYPE_CHECKING:
+    from softgate.records.record import Grid
     from softgate.runtime.activation import Activation
     from softgate.runtime.gated import Gated
-    from softgate.runtime.records import Grid
     from softgate.studies.compare.execution import Event, RunningTrial
     from softgate.studies.compare.record import Comparison
     from softgate.studies.compare.request import ComparisonRequest
@@ -283,7 +283,7 @@ def _train(study: PlannedComparison, store: str | None, on: str, jobs: int | Non
 
 def catalogue() -> list[Grid]:
     """Return tables of the tasks and of their settings."""
-    from softgate.runtime.records import Grid
+    from softgate.records.record import Grid
     from softgate.studies.compare.tasks import tasks
 
     known = tasks()

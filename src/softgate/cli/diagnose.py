@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softgate.runtime.files import PICTURES, TABLES, file_format
+from softgate.records.files import PICTURES, TABLES, file_format
 
 from .arguments import ACTIVATION, FUNCTIONS, MODELS, allow_missing_option, trust_option
 from .output import Format, echo, echo_json, emit, formats, save
@@ -92,10 +92,10 @@ def _run(
     no_gradients: bool,
     **loading: Any,
 ) -> tuple[Diagnosis, WhatIf | None]:
-    from softgate.runtime.packages import require
+    from softgate.records.packages import require
 
     require("torch", purpose="diagnose")
-    from softgate.studies.diagnose.loading import model_errors
+    from softgate.studies.models.loading import model_errors
     from softgate.torch import diagnose, what_if
 
     model, batches, loss = _load(target, data, **loading)
@@ -110,7 +110,7 @@ def _load(
     target: str, data: str, batch: int, limit: int | None, trust: bool, allow_missing: bool
 ) -> tuple[Any, ...]:
     """Return the model, its batches and a loss or None."""
-    from softgate.studies.diagnose.loading import load_batches, load_model
+    from softgate.studies.models.loading import load_batches, load_model
 
     model = load_model(target, trust=trust, allow_missing=allow_missing)
     batches, loss = load_batches(data, model, target, batch, trust=trust)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import click
 
-from softgate.runtime.files import TABLES
-from softgate.runtime.packages import PACKAGES, install_command
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.files import TABLES
+from softgate.records.packages import PACKAGES, install_command
+from softgate.records.record import Cell, Grid, Record
 
 from .output import Format, echo, emit, formats, save, window_width
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softgate.runtime.files import file_format, write_file
+from softgate.records.files import file_format, write_file
 
 from .arguments import FUNCTION, FUNCTIONS
 from .output import checked_files, echo

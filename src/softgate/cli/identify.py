@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from softgate.runtime.files import TABLES
+from softgate.records.files import TABLES
 
 from .arguments import (
     CODE,

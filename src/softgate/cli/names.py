@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from softgate.runtime.files import TABLES
+from softgate.records.files import TABLES
 
 from .arguments import FUNCTIONS
 from .output import Format, emit, formats

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
-from softgate.runtime.printable_text import CONTROL, visible
+from softgate.records.text import CONTROL, visible
 
 if TYPE_CHECKING:
-    from softgate.runtime.records import Grid, Record
+    from softgate.records.record import Grid, Record
 
 
 Format = Literal["text", "json", "csv"]
@@ -73,7 +73,7 @@ def checked_files(
 
     Called before anything is computed. For the picture of a chart, vl-convert must be installed.
     """
-    from softgate.runtime.files import PICTURES, check_writable, file_format, output_path
+    from softgate.records.files import PICTURES, check_writable, file_format, output_path
 
     paths = tuple(output_path(file, extensions, "-o") for file in files)
     if charts and any(file_format(path) in PICTURES for path in paths):

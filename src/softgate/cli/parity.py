@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from softgate.runtime.files import TABLES
+from softgate.records.files import TABLES
 
 from .arguments import allow_missing_option
 from .output import Format, ProgressLine, emit, formats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softgate.runtime.files import PICTURES, TABLES
+from softgate.records.files import PICTURES, TABLES
 
 from .arguments import CALLED, PASSED
 from .output import Format, echo, echo_json, formats

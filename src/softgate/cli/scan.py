@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from softgate.runtime.files import TABLES
+from softgate.records.files import TABLES
 
 from .arguments import allow_missing_option
 from .output import Format, emit, formats, save, show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softgate.runtime.files import TABLES, file_format
+from softgate.records.files import TABLES, file_format
 
 from .arguments import ACTIVATION, FUNCTIONS
 from .output import Format, echo, emit, formats

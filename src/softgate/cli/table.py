@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softgate.runtime.files import TABLES
+from softgate.records.files import TABLES
 
 from .arguments import CALLED, PASSED
 from .output import Format, emit, formats

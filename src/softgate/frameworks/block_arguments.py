@@ -13,11 +13,11 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.name_table import SOURCES
 from softgate.runtime.names import AmbiguousName, UnknownName, get
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import activations, functions, gated
 
 

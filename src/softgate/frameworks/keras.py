@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
-from softgate.runtime.packages import FRAMEWORKS, missing
-from softgate.runtime.packages import check as check_version
+from softgate.records.packages import FRAMEWORKS, missing
+from softgate.records.packages import check as check_version
 
 try:
     import keras

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from softgate.frameworks import keras as _adapter  # noqa: F401 - raises if Keras is missing or too old
 from softgate.frameworks.block_arguments import matched_width, unknown
-from softgate.runtime.packages import require
+from softgate.records.packages import require
 from softgate.runtime.registry import activations, gated
 
 from .activation import Activation, GatedActivation, get

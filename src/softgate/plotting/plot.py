@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from softgate.records.files import PICTURES, TABLES, file_format, output_path, write_file
+from softgate.records.packages import require
+from softgate.records.record import STYLE, Cell, Grid, Record, html_page
 from softgate.runtime import resolve
-from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, write_file
-from softgate.runtime.packages import require
-from softgate.runtime.records import STYLE, Cell, Grid, Record, html_page
 from softgate.runtime.registry import label
 
 from .palette import Style, style, variants

@@ -17,9 +17,9 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-from softgate.runtime.files import PICTURES, file_format, output_path, write_file
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import escape, visible
+from softgate.records.files import PICTURES, file_format, output_path, write_file
+from softgate.records.packages import require
+from softgate.records.text import escape, visible
 
 from .palette import Style, style
 from .polylines import apart

@@ -21,12 +21,12 @@ from typing import Any
 
 from softgate import __version__
 from softgate.plotting import vega
+from softgate.records.files import file_format, output_path, read_text, write_file
+from softgate.records.packages import explained, is_missing
+from softgate.records.record import Record, parse_json
+from softgate.records.text import printable
 from softgate.runtime.activation import Activation
-from softgate.runtime.files import file_format, output_path, read_text, write_file
 from softgate.runtime.machine import this_machine
-from softgate.runtime.packages import explained, is_missing
-from softgate.runtime.printable_text import printable
-from softgate.runtime.records import Record, parse_json
 from softgate.runtime.registry import activations, label
 from softgate.runtime.resolve import activation, several
 

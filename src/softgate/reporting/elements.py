@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from softgate.plotting.palette import style
 from softgate.plotting.vega import WHOLE
-from softgate.runtime.printable_text import a_type, escape
-from softgate.runtime.records import Grid, Record
+from softgate.records.record import Grid, Record
+from softgate.records.text import a_type, escape
 
 R = TypeVar("R", bound=Record)
 

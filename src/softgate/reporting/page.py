@@ -13,8 +13,8 @@ from importlib.resources import files
 from typing import Any
 
 from softgate.plotting import vega
-from softgate.runtime.printable_text import escape
-from softgate.runtime.records import content_policy
+from softgate.records.record import content_policy
+from softgate.records.text import escape
 
 from .elements import MissingRecord, Section, failure, marker
 

@@ -15,10 +15,10 @@ import numpy as np
 from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, dtype_of, format_of
+from softgate.records.text import a_type
 
 from . import arrays
 from .dispatch import Call, adapter_for, keras_adapter, override
-from .printable_text import a_type
 from .routes import Route, Runner
 
 if TYPE_CHECKING:

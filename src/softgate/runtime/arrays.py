@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from softgate.formula.formats import format_of, round_to
+from softgate.records.text import a_type
 
 from .dispatch import UfuncView
-from .printable_text import a_type
 from .routes import Route, Runner, contiguous_in_memory
 from .threads import POOL, share
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Protocol
 
+from softgate.records.text import a_type
+
 from . import arrays, split_halves
 from .activation import Activation, Function
 from .dispatch import Call, Explanation, adapter_for
 from .gated import Gated
 from .kernels import QUANTITIES
-from .printable_text import a_type
 from .registry import functions
 from .threads import POOL
 

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 from softgate.catalogue import Entry, entries
 from softgate.catalogue.gated import GATED, GatedEntry
-
-from .records import Cell, Grid, Record
+from softgate.records.record import Cell, Grid, Record
 
 SOURCES = {
     "softgate": "softgate",

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
+from softgate.records.text import a_type
+
 from .activation import Activation
 from .gated import Gated
 from .name_table import SOURCES, Name, Names, catalogue_of_names
-from .printable_text import a_type
 from .registry import functions
 
 SYNONYMS = {

@@ -24,11 +24,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softgate.records.text import a_type, message_line
+
 from .activation import Activation
 from .gated import Gated
 from .name_table import Name, catalogue_of_names
 from .names import UnknownName, get, parse
-from .printable_text import a_type, message_line
 from .registry import label
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from softgate.formula.graph import FormulaError, Node
 from softgate.formula.trace import place, replay, trace
 from softgate.lower.compose import Composition
 from softgate.lower.notation import infix
+from softgate.records.text import a_type
 
 from .activation import Activation
-from .printable_text import a_type
 
 RESERVED = frozenset({"x", "grad", "out", "arithmetic"})
 """Keywords that every activation already accepts."""

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.formula.graph import Node
+from softgate.records.record import Cell, Grid, Record
+from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.kernels import BUILDING
-from softgate.runtime.printable_text import a_type
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 
 DTYPES = ("int8", "uint8")

@@ -23,12 +23,12 @@ import numpy as np
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
-from softgate.lower import exact_digits
-from softgate.lower.exact_digits import UNDEFINED, RoundedNumber
+from softgate.records import exact_digits
+from softgate.records.exact_digits import UNDEFINED, RoundedNumber
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import BUILDING
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
 from .subjects import PassedFunction

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from softgate.runtime.packages import check, missing
+from softgate.records.packages import check, missing
 
 try:
     import torch as _torch
@@ -24,7 +24,7 @@ else:
 from softgate.frameworks.block_arguments import matched_width
 from softgate.frameworks.torch.decompositions import prefer_torch_operators
 
-from . import functional as functional
+from . import functional
 from .feed_forward import FeedForward, GatedFeedForward, saved_bytes
 from .huggingface import register_huggingface
 from .model_presets import Preset, known_presets, preset

@@ -29,10 +29,10 @@ from softgate.frameworks.block_arguments import (
     gated_width,
 )
 from softgate.frameworks.torch import low_memory_feed_forward as low_memory
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Explanation
 from softgate.runtime.gated import Gated
-from softgate.runtime.printable_text import a_type
 
 from . import modules
 from .modules import NAME_SOURCES

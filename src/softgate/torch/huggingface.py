@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from softgate.records.packages import require
 from softgate.runtime import resolve
-from softgate.runtime.packages import require
 from softgate.runtime.registry import activations, label
 
 from .modules import make

@@ -15,7 +15,7 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from softgate.frameworks.block_arguments import check_widths, is_gated, unknown
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.record import Cell, Grid, Record
 
 from .feed_forward import FeedForward, GatedFeedForward
 from .modules import NAME_SOURCES

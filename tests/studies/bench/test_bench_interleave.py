@@ -19,7 +19,7 @@ from softgate.studies.bench.interleave import (
     statistics,
 )
 from softgate.studies.bench.worker import LONG_S, MIDDLE_S, CallClock
-from softgate.studies.peers.timed_call import TimedCall
+from softgate.studies.subjects.peers.timed_call import TimedCall
 
 
 class Clock:

@@ -14,7 +14,7 @@ import softgate as sg
 from softgate.runtime.registry import label
 from softgate.studies.bench import plan
 from softgate.studies.bench.record import Bench
-from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
+from softgate.studies.subjects.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
 
 COUNT = "2K"
 ELU, LEAKY = sg.elu.bind(alpha=0.5), sg.leaky_relu.bind(slope=0.3)

@@ -25,7 +25,7 @@ from softgate.studies.bench.pareto_record import Pareto, ParetoPoint, marked
 from softgate.studies.bench.plots import lower_limits, pareto_chart, time_chart, value_times
 from softgate.studies.bench.record import Bench
 from softgate.studies.bench.run import saved_bytes
-from softgate.studies.peers import peers
+from softgate.studies.subjects.peers import peers
 
 
 def point(name, max_ulp, least_ns, normal_ulp=None, saved=None):

@@ -12,7 +12,7 @@ from compare_outcomes import ACCURACY, DIVERGED, LOSS, RAISED, comparison, outco
 
 from softgate.plotting import vega
 from softgate.plotting.vega import CROSS
-from softgate.runtime.records import Record
+from softgate.records.record import Record
 from softgate.studies.compare import chart_data, plots
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import TrainingResult

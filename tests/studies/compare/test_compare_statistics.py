@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from softgate.runtime import packages
+from softgate.records import packages
 from softgate.studies.compare import statistics
 from softgate.studies.compare.statistics import (
     attainable_p,

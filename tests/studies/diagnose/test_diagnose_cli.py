@@ -13,8 +13,8 @@ from click.testing import CliRunner
 torch = pytest.importorskip("torch")
 
 from softgate.cli import softgate  # noqa: E402
-from softgate.studies.diagnose.loading import load_batches, load_model  # noqa: E402
 from softgate.studies.diagnose.record import Diagnosis  # noqa: E402
+from softgate.studies.models.loading import load_batches, load_model  # noqa: E402
 
 FACTORY = """
 import torch
@@ -151,7 +151,7 @@ def test_names_of_layers_may_have_any_character(folder):
     """vl-convert aborts on control characters, and SVG forbids them."""
     from xml.etree import ElementTree
 
-    from softgate.runtime.printable_text import CONTROL
+    from softgate.records.text import CONTROL
 
     path, name = folder
     files = [word for kind in ("svg", "html", "json") for word in ("-o", f"a.{kind}")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.studies.model_arrays import aligned, difference
+from softgate.studies.models.arrays import aligned, difference
 from softgate.studies.parity import match
 from softgate.studies.parity.record import ComparedActivation, ComparedOutput, Parity
 from softgate.studies.swap import onnx_model

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.studies.scan.onnx_model import read_graph, scan_file
-from softgate.studies.scan.record import Scan
+from softgate.studies.models.onnx_model import read_graph, scan_file
+from softgate.studies.models.record import Scan
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -200,7 +200,7 @@ def test_a_claim_that_the_model_contradicts(
     """The configuration says gelu_new, and a port computes the exact GELU for it."""
     from transformers.activations import ACT2FN
 
-    from softgate.studies.scan import with_claim
+    from softgate.studies.models.activations import with_claim
 
     assert sg.scan(folders["wrong"]).counts == {"gelu_tanh": 3}
     monkeypatch.setitem(ACT2FN, "gelu_new", nn.GELU)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from softgate.runtime.packages import check, missing
+from softgate.records.packages import check, missing
 
 try:
     import jax

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from softgate.runtime.packages import check as check_version
-from softgate.runtime.packages import missing
+from softgate.records.packages import check as check_version
+from softgate.records.packages import missing
 
 try:
     import torch

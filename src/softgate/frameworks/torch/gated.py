@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
+from softgate.records.text import a_type
 from softgate.runtime.dispatch import Call, Explanation
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out

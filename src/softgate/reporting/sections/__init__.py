@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from softgate.runtime.records import Record
+from softgate.records.record import Record
 from softgate.runtime.registry import activations
 from softgate.studies.bench.layer_record import Layer
 from softgate.studies.bench.pareto_record import Pareto

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.machine import Machine, in_bytes
-from softgate.runtime.records import Cell, Grid, Record
 
 from ..elements import Results, Section, shown, table
 

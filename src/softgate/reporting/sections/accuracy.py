@@ -18,16 +18,16 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, scales, shown_lines
+from softgate.records.packages import require
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
-from softgate.runtime.packages import require
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 from softgate.studies import Progress
 from softgate.studies.bench.pareto_measure import certify_peer
 from softgate.studies.bench.pareto_record import ulps
 from softgate.studies.certify.record import Certificate, Measurement
-from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers
 from softgate.studies.subjects import InvalidSubjectError, SubjectFailure
+from softgate.studies.subjects.peers import IMPLEMENTATIONS, Peer, absent, peers
 
 from ..elements import (
     Markup,

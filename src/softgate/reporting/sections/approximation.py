@@ -15,8 +15,8 @@ import numpy as np
 
 from softgate.plotting.polylines import Floats, quantity
 from softgate.plotting.vega import HALF, powers, quantitative, scales, shown_lines
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
 from ..elements import (

@@ -15,9 +15,9 @@ import numpy as np
 
 from softgate.plotting.polylines import QUANTITIES, curve
 from softgate.plotting.vega import HALF, powers, quantitative, rule, scales, shown_lines
+from softgate.records.record import Cell, Grid, Record
+from softgate.records.text import escape
 from softgate.runtime.activation import Activation
-from softgate.runtime.printable_text import escape
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 
 from ..elements import Results, Section, chips, figure, minus, swatch

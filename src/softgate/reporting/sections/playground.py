@@ -21,9 +21,9 @@ import numpy as np
 
 from softgate.catalogue import Parameter
 from softgate.plotting.palette import style
+from softgate.records.record import Cell, Grid, Record, plain
+from softgate.records.text import escape
 from softgate.runtime.activation import Activation
-from softgate.runtime.printable_text import escape
-from softgate.runtime.records import Cell, Grid, Record, plain
 from softgate.runtime.registry import activations, label
 from softgate.studies.emit import emit
 

@@ -19,7 +19,7 @@ from softgate.studies.bench.pareto_record import Pareto, ulps
 from softgate.studies.bench.plots import AXES, pareto_spec
 from softgate.studies.bench.record import COPY, OURS, Bench, BenchRow, Setting, apart
 from softgate.studies.bench.text import title
-from softgate.studies.peers import absent
+from softgate.studies.subjects.peers import absent
 
 from ..elements import (
     Markup,

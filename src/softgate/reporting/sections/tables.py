@@ -15,9 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import names
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations
 from softgate.studies.bench.flops import kernel_operations
 from softgate.studies.properties import PropertyTable, properties

@@ -9,7 +9,7 @@ from __future__ import annotations
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
-from softgate.runtime.printable_text import escape
+from softgate.records.text import escape
 from softgate.studies import Progress
 from softgate.studies.compare.chart_data import styles
 from softgate.studies.compare.plots import panels

@@ -16,9 +16,9 @@ from itertools import groupby, pairwise
 from re import sub
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import escape
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.packages import require
+from softgate.records.record import Cell, Grid, Record
+from softgate.records.text import escape
 from softgate.studies import Progress, counted
 from softgate.studies.diagnose import chart_data
 from softgate.studies.diagnose.plots import (
@@ -32,8 +32,8 @@ from softgate.studies.diagnose.plots import (
 )
 from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
+from softgate.studies.models.record import Scan
 from softgate.studies.scan import scan
-from softgate.studies.scan.record import Scan
 
 from ..elements import Results, Section, figure, notes, of_grid, shown
 
@@ -155,7 +155,7 @@ def load_user_model(
             "-o scan.html"
         )
     require("torch", purpose="a model of yours")
-    from softgate.studies.diagnose.loading import load_inputs, target_name
+    from softgate.studies.models.loading import load_inputs, target_name
 
     module, batches, loss = load_inputs(model, data, trust=trust)
     name = target_name(model)
@@ -167,7 +167,7 @@ def load_user_model(
 
 def _fit_to_budget(user_model: LoadedModel, budget_s: float) -> LoadedModel:
     """Diagnose the first batch, and set how many batches fit into the budget."""
-    from softgate.studies.diagnose.loading import model_errors
+    from softgate.studies.models.loading import model_errors
     from softgate.torch import diagnose
 
     batches = user_model.batches
@@ -192,7 +192,7 @@ def units(user_model: LoadedModel | None, progress: Progress | None = None) -> U
 
 def _study(user_model: LoadedModel) -> UnitStudy:
     """Diagnose a model, and run it with other activations in place of its most used one."""
-    from softgate.studies.diagnose.loading import model_errors
+    from softgate.studies.models.loading import model_errors
     from softgate.torch import diagnose, what_if
 
     batches, loss = user_model.batches[: user_model.limit], user_model.loss

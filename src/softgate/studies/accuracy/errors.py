@@ -158,7 +158,7 @@ class Errors:
 
 
 def ulp_errors(x: Float64s, y: Float64s, truth: Float64s, scale: Float64s, fmt: Format) -> Float64s:
-    """Return errors in ulps of `scale`, as `lower.ulp_error` computes them for float32.
+    """Return errors in ulps of `scale`, as `ulp_error` computes them for float32.
 
     Infinite for NaN or infinity where the truth rounds to a finite number, and vice versa.
     """

@@ -23,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.formula.formats import FLOAT32, ulp
-from softgate.runtime import kernels, records
+from softgate.records import record as records
+from softgate.records.files import read_text, write_file
+from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.files import read_text, write_file
 
 from .errors import Errors, Float64s, Reference
 from .regions import ProfileAccumulator, Regions, RegionTally
@@ -195,7 +196,7 @@ class RegionMeter:
     """Counts errors by region."""
 
     def __init__(self, reference: Reference, regions: Regions) -> None:
-        from softgate.lower.ulp_error import compile_error
+        from .ulp_error import compile_error
 
         self.reference, self.regions = reference, regions
         self.state = SweepState.fresh(regions)
@@ -291,7 +292,7 @@ class LargestErrorMeter:
     """
 
     def __init__(self, reference: Reference, so_far: LargestError) -> None:
-        from softgate.lower.ulp_error import compile_error
+        from .ulp_error import compile_error
 
         self.reference, self.state = reference, so_far
         self.error = kernels.once("error", compile_error)

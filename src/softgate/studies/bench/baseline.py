@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.machine import Machine
-from softgate.runtime.records import Cell, Grid, Record
 
 from .. import counted
 from .record import COPY, SETTING, Bench, BenchRow, related

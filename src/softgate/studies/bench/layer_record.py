@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from textwrap import fill
 from typing import ClassVar
 
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.machine import Machine, in_bytes
-from softgate.runtime.records import Cell, Grid, Record
 
 from .. import counted
 from .record import UNCERTAIN

@@ -17,8 +17,8 @@ from .. import Progress
 from ..accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..certify import certify
 from ..certify.record import Certificate, Measurement
-from ..peers import IMPLEMENTATIONS, Peer, peers, subject
 from ..subjects import InvalidSubjectError, SubjectFailure
+from ..subjects.peers import IMPLEMENTATIONS, Peer, peers, subject
 from .pareto_record import Pareto, ParetoPoint, marked
 from .record import OURS, Bench, BenchRow
 from .run import saved_bytes

@@ -15,8 +15,8 @@ from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import available
 
 from .. import counted
-from ..peers import IMPLEMENTATIONS, Peer, absent, peers
 from ..subjects import PassedFunction
+from ..subjects.peers import IMPLEMENTATIONS, Peer, absent, peers
 from .inputs import check_memory, dtype_of, size
 from .record import OURS, RELU, Settings
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from softgate.runtime.files import PICTURES, TABLES
+from softgate.records.files import PICTURES, TABLES
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.machine import Machine
-from softgate.runtime.records import Cell, Grid, Record
 
 if TYPE_CHECKING:
     from softgate.plotting.vega import Chart

@@ -20,9 +20,9 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
 from .. import Progress, counted
-from ..peers import IMPLEMENTATIONS, Peer
 from ..subjects import PassedFunction
-from ..worker import Worker
+from ..subjects.peers import IMPLEMENTATIONS, Peer
+from ..subjects.worker import Worker
 from .inputs import dtype_of, finfo
 from .interleave import SystemLoad, TurnSeries, TurnTimes, interleave, statistics
 from .plan import BenchCell, BenchPlan

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from string import ascii_lowercase
 from textwrap import fill
 
-from softgate.runtime.records import Grid
+from softgate.records.record import Grid
 
 from .. import counted
 from .plan import FEW
@@ -161,7 +161,7 @@ def _matrix(
 
 
 def _order(column: str) -> int:
-    from ..peers import IMPLEMENTATIONS
+    from ..subjects.peers import IMPLEMENTATIONS
 
     order = list(IMPLEMENTATIONS)
     return order.index(column) if column in order else len(order)

@@ -19,12 +19,12 @@ import numpy as np
 
 from softgate.runtime.resolve import first_line
 
-from ..peers import Peer
-from ..peers.timed_call import BenchTask, TimedCall, UnsupportedCall, load
 from ..subjects.backends import NumPyBackend
 from ..subjects.description import from_message
 from ..subjects.loading import load as load_subject
-from ..worker import ParentConnection, c_function
+from ..subjects.peers import Peer
+from ..subjects.peers.timed_call import BenchTask, TimedCall, UnsupportedCall, load
+from ..subjects.worker import ParentConnection, c_function
 from .inputs import arrays
 
 SAMPLE_S = 1e-4
@@ -52,7 +52,7 @@ class RequestHandler:
         self.reused, self.seed = reused, seed
         if reused:
             keep_freed_memory()
-        self.framework = import_module(f"..peers.{framework}_calls", __package__)
+        self.framework = import_module(f"..subjects.peers.{framework}_calls", __package__)
         pin(threads)
         self.remark = self.framework.start(threads)
         self._arrays: tuple[Any, Any] = (None, None)

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from softgate.records.packages import require
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.packages import require
 from softgate.runtime.registry import label
 
 from .. import Progress

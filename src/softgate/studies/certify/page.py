@@ -11,8 +11,8 @@ import math
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from softgate.runtime.printable_text import escape
-from softgate.runtime.records import html_page
+from softgate.records.record import html_page
+from softgate.records.text import escape
 
 from ..accuracy.regions import NEAR, TAIL
 from .text import ulps

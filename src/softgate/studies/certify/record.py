@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.record import Cell, Grid, Record
 
 from ..accuracy.regions import SPECIAL_VALUES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from softgate.runtime.records import Cell, Grid
+from softgate.records.record import Cell, Grid
 
 from .record import DIFFERS, NOT_TESTED, Measurement, RegionErrors
 

@@ -26,9 +26,9 @@ from softgate.runtime import machine
 INSTALLED = {Path(path).resolve() for path in sysconfig.get_paths().values()}
 PACKAGE = Path(__file__).parents[2]
 SOURCES = (
-    "formula/**/*", "blocks/**/*", "catalogue/**/*", "lower/**/*", "runtime/**/*",
+    "formula/**/*", "blocks/**/*", "catalogue/**/*", "lower/**/*", "records/**/*", "runtime/**/*",
     "frameworks/*", "frameworks/torch/**/*", "torch/**/*",
-    "studies/diagnose/**/*", "studies/properties/**/*",
+    "studies/models/**/*", "studies/diagnose/**/*", "studies/properties/**/*",
     "studies/compare/splits", "studies/compare/trial_functions", "studies/compare/models",
     "studies/compare/training", "studies/compare/user_model", "studies/compare/scripts",
     "studies/compare/tasks/*", "studies/compare/execution/run_trial",

@@ -16,8 +16,8 @@ from itertools import combinations
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from softgate.runtime.files import PICTURES, TABLES
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.files import PICTURES, TABLES
+from softgate.records.record import Cell, Grid, Record
 
 from .plan import ChosenRate
 from .statistics import (

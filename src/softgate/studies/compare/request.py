@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from softgate.records.packages import require
+from softgate.records.text import a_type
 from softgate.runtime import resolve
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import functions
 
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds

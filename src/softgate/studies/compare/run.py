@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from softgate.runtime.records import plain
+from softgate.records.record import plain
 
 from .. import counted
 from .execution import Event, Executor

@@ -23,9 +23,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from softgate.frameworks.block_arguments import unknown
+from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.names import literal
-from softgate.runtime.printable_text import a_type
 
 from .fingerprint import fingerprint
 from .trial import (

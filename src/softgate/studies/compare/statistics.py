@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from softgate.runtime.packages import require
+from softgate.records.packages import require
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -25,10 +25,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from softgate.runtime.files import read_text
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import message_line
-from softgate.runtime.records import NewerVersion
+from softgate.records.files import read_text
+from softgate.records.packages import require
+from softgate.records.record import NewerVersion
+from softgate.records.text import message_line
 
 from .trial import Outcome, Trial
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from softgate.runtime.records import Grid
+from softgate.records.record import Grid
 
 from .. import counted
 from .statistics import ConfidenceInterval

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, Protocol
 
-from softgate.runtime.records import Cell, Grid, Record, plain
+from softgate.records.record import Cell, Grid, Record, plain
 
 Setting = float | int | str | bool | None
 Role = Literal["tuning", "reported"]

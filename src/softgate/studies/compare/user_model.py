@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softgate.frameworks.block_arguments import unknown
+from softgate.records.files import read_arrays
+from softgate.records.text import a_type
 from softgate.runtime import resolve
-from softgate.runtime.files import read_arrays
-from softgate.runtime.printable_text import a_type
 
 from .fingerprint import fingerprint, function_hash
 from .tasks.task import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from os.path import commonprefix
 
-from softgate.runtime.printable_text import visible
+from softgate.records.text import visible
 
 from .record import Diagnosis, Histogram, Numbers, Site
 

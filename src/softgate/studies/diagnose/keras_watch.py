@@ -18,12 +18,12 @@ import keras
 import numpy as np
 import torch
 
-from softgate.runtime.printable_text import visible
+from softgate.records.text import visible
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
-from ..scan.keras_model import all_layers, is_elementwise, operations_of, sites
-from ..scan.record import ScannedActivation
+from ..models.keras_model import all_layers, is_elementwise, operations_of, sites
+from ..models.record import ScannedActivation
 from .measure import norm
 from .observer import ActivationCall
 from .recognition import RecognisedFunction

@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from softgate.frameworks.torch.cpu_kernels import has_memory
-from softgate.runtime.printable_text import a_type, visible
+from softgate.records.text import a_type, visible
 
 from .activation_calls import ACTIVATIONS, GATED_CALLS, LAYERS, PRODUCTS, SCALING, patched_calls
 from .measure import GradientHooks

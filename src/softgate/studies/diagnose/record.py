@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from softgate.runtime.files import PICTURES, TABLES
-from softgate.runtime.printable_text import escape
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.files import PICTURES, TABLES
+from softgate.records.record import Cell, Grid, Record
+from softgate.records.text import escape
 
 if TYPE_CHECKING:
     from softgate.plotting.vega import Chart

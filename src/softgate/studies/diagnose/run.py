@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import Parameter
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
-from .loading import Loss, load_inputs, named_arguments, target_loss, tensors
+from ..models.loading import Loss, load_inputs, target_loss, target_of, tensors
 from .observer import ActivationCall
 from .recognition import RecognisedFunction
 from .record import Diagnosis, ReplacedSite, WhatIf
@@ -233,22 +231,6 @@ def call_model(model: nn.Module, batch: Any) -> Any:
     if isinstance(batch, tuple | list):
         return model(*(batch if target_of(model, batch) is None else batch[:-1]))
     return model(batch)
-
-
-def target_of(model: nn.Module, batch: Any) -> Tensor | None:
-    """Return the target in a batch (x, y) of a data loader, which the model does not take.
-
-    None if the model takes all of them, or if the batch is not a tuple or list.
-    """
-    if not isinstance(batch, tuple | list) or len(batch) < 2 or not isinstance(batch[-1], Tensor):
-        return None
-    positional = [p for p in named_arguments(model) if p.kind is not p.KEYWORD_ONLY]
-    if not isinstance(model, torch.jit.ScriptModule):
-        parameters = inspect.signature(model.forward).parameters.values()
-        if any(p.kind is Parameter.VAR_POSITIONAL for p in parameters):
-            return None
-    target: Tensor | None = batch[-1] if len(positional) == len(batch) - 1 else None
-    return target
 
 
 def _loss(model: nn.Module, output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations
 
 UNKNOWN = "unknown"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ..model_arrays import Arrays, aligned, difference, load_arrays
+from ..models.arrays import Arrays, aligned, difference, load_arrays
 from .record import ComparedActivation, ComparedOutput
 from .record import Parity as Parity
 from .runners import ModelRunner, Run, open_runner

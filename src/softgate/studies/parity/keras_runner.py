@@ -13,8 +13,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
-from ..model_arrays import Array, Arrays, bind
-from ..scan.keras_model import all_layers, load_keras, operations_of, replaced, sites
+from ..models.arrays import Array, Arrays, bind
+from ..models.keras_model import all_layers, load_keras, operations_of, replaced, sites
 from .runners import Run, distinct, scaled
 
 

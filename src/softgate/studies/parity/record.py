@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.record import Cell, Grid, Record
 
-from ..model_arrays import ArrayDifference
+from ..models.arrays import ArrayDifference
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 
 from softgate.runtime.activation import Activation
 
-from ..model_arrays import Array, Arrays, bind, inputs_file
-from ..scan import TARGETS, load_torch
-from ..scan.record import ScannedActivation
+from ..models import TARGETS, load_torch
+from ..models.arrays import Array, Arrays, bind, inputs_file
+from ..models.record import ScannedActivation
 from ..swap.onnx_model import OnnxModel, encoded, replacement_form
 
 

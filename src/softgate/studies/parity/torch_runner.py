@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from softgate.runtime.activation import Activation
 
-from ..diagnose.loading import model_errors, named_arguments
-from ..model_arrays import Array, Arrays, bind
-from ..scan import scanned_part
-from ..scan.torch_model import Recorder, TorchGraph, record_run
-from ..scan.torch_programs import call_arguments, module_of
+from ..models.activations import scanned_part
+from ..models.arrays import Array, Arrays, bind
+from ..models.loading import model_errors, named_arguments
+from ..models.torch_model import Recorder, TorchGraph, record_run
+from ..models.torch_programs import call_arguments, module_of
 from .runners import Run, distinct, scaled
 
 

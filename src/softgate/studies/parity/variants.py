@@ -11,7 +11,7 @@ import numpy as np
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations, label
 
-from ..model_arrays import Arrays, aligned, difference
+from ..models.arrays import Arrays, aligned, difference
 from .record import ModelVariant
 from .runners import ModelRunner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from softgate.lower import exact_digits
+from softgate.records import exact_digits
 from softgate.runtime.resolve import activation
 
 from .record import PropertyTable as PropertyTable

@@ -23,7 +23,7 @@ from softgate.lower.notation import (
 )
 from softgate.plotting.palette import style
 from softgate.plotting.polylines import Curve, Drawable, apart, curve, last_shown, span
-from softgate.runtime.printable_text import escape
+from softgate.records.text import escape
 
 from .record import Properties
 from .record import lines as property_lines

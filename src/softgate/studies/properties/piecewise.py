@@ -24,7 +24,7 @@ from softgate.catalogue import Entry
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
-from softgate.lower import exact_digits
+from softgate.records import exact_digits
 from softgate.runtime import kernels
 
 from . import exact

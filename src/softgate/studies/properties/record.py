@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.record import Cell, Grid, Record
 
 ALL_DIGITS = 17
 """Significant digits that represent every float64 exactly."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from softgate.records.packages import require
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import installed
-from softgate.runtime.packages import require
 
 from ..subjects.backends import from_tensor, to_tensor
 from .digests import Floats, Function, operands

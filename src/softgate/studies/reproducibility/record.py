@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from softgate.runtime.records import Cell, Grid, Record
+from softgate.records.record import Cell, Grid, Record
 
 
 @dataclass(frozen=True)

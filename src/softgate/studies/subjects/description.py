@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.names import get, parse
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from softgate.records.packages import PACKAGES, explained, require
+from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.packages import PACKAGES, explained, require
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.resolve import first_line
 
 from .backends import BACKENDS, Array, CBackend, NumPyBackend, SoftgateBackend, SubjectBackend

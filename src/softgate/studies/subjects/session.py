@@ -21,7 +21,6 @@ import numpy as np
 
 from softgate.formula.formats import FORMATS, Format, dtype_of
 
-from ..worker import ParentConnection, Worker
 from .backends import Array, SoftgateBackend
 from .description import (
     CHANGED_INPUT,
@@ -33,6 +32,7 @@ from .description import (
     from_message,
 )
 from .loading import LoadedSubject, load, prepare
+from .worker import ParentConnection, Worker
 
 TIME_LIMIT = 60.0
 """Seconds that loading a subject, and one call, may take."""

@@ -18,8 +18,8 @@ from softgate.runtime.names import names
 from softgate.runtime.registry import functions, label
 from softgate.torch.huggingface import PREFIX, register_huggingface
 
-from ..scan import CLAIMS, with_claim
-from ..scan.record import ScannedActivation
+from ..models.activations import CLAIMS, with_claim
+from ..models.record import ScannedActivation
 
 PROJECTION = "feed_forward_proj"
 """The field of T5 from which others are derived: relu, gated-gelu."""

@@ -15,13 +15,13 @@ from typing import Any
 import keras
 
 from softgate.keras.activation import get
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
-from ..scan.keras_model import (
+from ..models.keras_model import (
     FIELDS,
     all_layers,
     is_elementwise,
@@ -32,7 +32,7 @@ from ..scan.keras_model import (
     scan_keras,
     sites,
 )
-from ..scan.record import ScannedActivation
+from ..models.record import ScannedActivation
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import NOT_SELECTED, OURS_ALREADY, Replacements, computed, left_unchanged, select
 

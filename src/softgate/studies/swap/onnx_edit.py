@@ -19,10 +19,10 @@ import onnx
 
 from softgate.runtime.resolve import first_line
 
-from ..model_arrays import Arrays, aligned, bind, difference, load_arrays
-from ..scan import scanned_part
-from ..scan.elementwise_subgraphs import Subgraph
-from ..scan.onnx_model import (
+from ..models.activations import scanned_part
+from ..models.arrays import Arrays, aligned, bind, difference, load_arrays
+from ..models.elementwise_subgraphs import Subgraph
+from ..models.onnx_model import (
     BIASED,
     MEMORY,
     REORDER,
@@ -35,9 +35,9 @@ from ..scan.onnx_model import (
     scan_graph,
     with_types,
 )
-from ..scan.operator_count import OperatorCount, remove_position
-from ..scan.record import Scan, ScannedActivation
-from ..worker import Message, ParentConnection
+from ..models.operator_count import OperatorCount, remove_position
+from ..models.record import Scan, ScannedActivation
+from ..subjects.worker import Message, ParentConnection
 
 MICROSOFT = "com.microsoft"
 PASSED = frozenset({"Cast", "Dropout", "Identity"}) | REORDER

@@ -18,15 +18,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from softgate.formula.formats import FORMATS
+from softgate.records.files import check_writable, output_path, write_file
+from softgate.records.packages import require
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
-from softgate.runtime.files import check_writable, output_path, write_file
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
-from ..model_arrays import inputs_file, load_arrays
-from ..scan.record import Scan, ScannedActivation
-from ..worker import Message, Worker
+from ..models.arrays import inputs_file, load_arrays
+from ..models.record import Scan, ScannedActivation
+from ..subjects.worker import Message, Worker
 from .record import OutputDifference, Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import NOT_SELECTED, Replacements, left_unchanged, select
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import parse
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
-from ..scan.record import Scan, ScannedActivation
+from ..models.record import Scan, ScannedActivation
 from .record import UnswappedActivation
 
 Replacements = Mapping[Any, Any] | str | Callable[..., Any]

@@ -23,8 +23,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
-from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 from softgate.torch import modules as softgate_modules
 from softgate.torch.modules import make
@@ -32,9 +32,9 @@ from softgate.torch.modules import make
 from ..diagnose.observer import module_problem
 from ..diagnose.recognition import recognise, recognise_module
 from ..identify import UNKNOWN
-from ..scan.record import Scan, ScannedActivation
-from ..scan.torch_model import scan_torch
-from ..scan.torch_programs import is_exported, module_of
+from ..models.record import Scan, ScannedActivation
+from ..models.torch_model import scan_torch
+from ..models.torch_programs import is_exported, module_of
 from .huggingface_config import update_configurations
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import NOT_SELECTED, OURS_ALREADY, Replacements, computed, left_unchanged, select

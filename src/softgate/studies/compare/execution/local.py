@@ -16,9 +16,9 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
-from softgate.runtime.records import SPECIAL, plain
+from softgate.records.record import SPECIAL, plain
 
-from ...worker import Message, ParentConnection, Worker
+from ...subjects.worker import Message, ParentConnection, Worker
 from ..store import Store
 from ..trial import Outcome, ProgressCallback, Trainable, TrainingResult, Trial
 from .backend import MAX_TRIES, TICK_S, Scheduler, run_locked

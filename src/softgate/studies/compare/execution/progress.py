@@ -9,7 +9,7 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from softgate.runtime.records import plain
+from softgate.records.record import plain
 
 from ..trial import Outcome, ProgressCallback, Trial
 

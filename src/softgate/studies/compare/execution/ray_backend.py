@@ -23,8 +23,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
-from softgate.runtime.packages import require
-from softgate.runtime.records import SPECIAL, plain
+from softgate.records.packages import require
+from softgate.records.record import SPECIAL, plain
 from softgate.runtime.threads import available
 
 from ..store import Store, StoreError, TrialLock

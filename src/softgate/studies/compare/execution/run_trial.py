@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from softgate.records.packages import require
+from softgate.records.text import message_line
 from softgate.runtime.machine import cpu_name, installed
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import message_line
 from softgate.runtime.resolve import PRIVATE
 from softgate.runtime.threads import get_threads, set_threads
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.frameworks.block_arguments import unknown
-from softgate.runtime.files import read_text
+from softgate.records.files import read_text
 
 from ..trial import Measure
 from .task import ACCURACY, Option, Task, perceptron_options

@@ -16,7 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.frameworks.block_arguments import is_gated, unknown
-from softgate.runtime.packages import require
+from softgate.records.packages import require
 
 from ..fingerprint import fingerprint
 from ..trial import (

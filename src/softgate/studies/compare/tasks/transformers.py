@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.frameworks.block_arguments import is_gated
-from softgate.runtime.files import read_text
+from softgate.records.files import read_text
 
 from ..trial import Arms, Measure, ProgressCallback, Setting, TrainingResult, Trial, dead_fraction
 from .images import Digits, digits

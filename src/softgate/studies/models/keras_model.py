@@ -19,16 +19,16 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from softgate.records.files import check_expansion
+from softgate.records.packages import require
 from softgate.runtime.activation import Activation
-from softgate.runtime.files import check_expansion
 from softgate.runtime.names import get
-from softgate.runtime.packages import require
 from softgate.runtime.registry import label
 from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN, Identification, identify
 from ..subjects import SubjectFailure
-from . import EQUAL, distance
+from .activations import EQUAL, distance
 from .operator_count import OperatorCount
 from .record import Scan, ScannedActivation
 

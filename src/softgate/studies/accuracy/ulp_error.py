@@ -13,9 +13,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from softgate.formula.formats import FLOAT32, FLOAT64
-
-from .llvm import REAL
-from .target import CountedLoop, compile_module, function
+from softgate.lower.llvm import REAL
+from softgate.lower.target import CountedLoop, compile_module, function
 
 LONG = ir.IntType(64)
 SINGLE, DOUBLE = REAL["float32"], REAL["float64"]

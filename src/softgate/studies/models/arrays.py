@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from softgate.runtime.files import read_arrays
-from softgate.runtime.printable_text import a_type
+from softgate.records.files import read_arrays
+from softgate.records.text import a_type
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]

@@ -19,12 +19,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from softgate.records.files import check_expansion, read_arrays
+from softgate.records.packages import require
+from softgate.records.text import a_type
 from softgate.runtime import resolve
-from softgate.runtime.files import check_expansion, read_arrays
-from softgate.runtime.packages import require
-from softgate.runtime.printable_text import a_type
 
-from ..model_arrays import GENERIC
+from .arrays import GENERIC
 from .huggingface_folder import FolderError, load_folder, load_tokenizer
 
 TOKENS = 128
@@ -43,7 +43,7 @@ TARGETS = ("target", "targets", "labels", "y")
 """Names of an array that a loss compares the output with."""
 
 FORWARDING = {
-    Path(__file__).with_name(name)
+    Path(__file__).parents[1] / "diagnose" / name
     for name in ("activation_calls.py", "measure.py", "observer.py", "recognition.py")
 }
 """Modules of softgate that call functions of the model."""
@@ -373,3 +373,19 @@ def _from_text(file: Path, target: str, size: int, trust: bool) -> list[Batch]:
     whole = [ids[i : i + length] for i in range(0, len(ids) - length + 1, length)]
     rows = torch.tensor(whole)
     return [{"input_ids": rows[i : i + size]} for i in range(0, len(rows), size)]
+
+
+def target_of(model: nn.Module, batch: Any) -> Tensor | None:
+    """Return the target in a batch (x, y) of a data loader, which the model does not take.
+
+    None if the model takes all of them, or if the batch is not a tuple or list.
+    """
+    if not isinstance(batch, tuple | list) or len(batch) < 2 or not isinstance(batch[-1], Tensor):
+        return None
+    positional = [p for p in named_arguments(model) if p.kind is not p.KEYWORD_ONLY]
+    if not isinstance(model, torch.jit.ScriptModule):
+        parameters = inspect.signature(model.forward).parameters.values()
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            return None
+    target: Tensor | None = batch[-1] if len(positional) == len(batch) - 1 else None
+    return target

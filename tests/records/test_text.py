@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 import softgate as sg
-from softgate.runtime.printable_text import CONTROL, escape, message_line, printable, visible
-from softgate.runtime.records import Grid, html_page
+from softgate.records.record import Grid, html_page
+from softgate.records.text import CONTROL, escape, message_line, printable, visible
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
 NASTY = "a\x1b[31m\x07\x00\x7f\x9b2J\u202e\ud800\ufffeb"

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softgate.runtime import files
-from softgate.runtime.files import (
+from softgate.records import files
+from softgate.records.files import (
     PICTURES,
     TABLES,
     check_writable,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .files import TABLES, file_format, output_path, write_file
 from .packages import require
-from .printable_text import escape, message_line, printable, visible
+from .text import escape, message_line, printable, visible
 
 if TYPE_CHECKING:
     import pandas

@@ -59,7 +59,7 @@ def number(root: Node, x: Fraction, digits: int) -> RoundedNumber:
     >>> number(x * f.Phi(x), Fraction(-5), 4).text
     '-1.433e-06'
     """
-    from .mpmath_evaluation import real
+    from softgate.lower.mpmath_evaluation import real
 
     bits = FIRST_BITS + 4 * digits
     before = None
@@ -79,7 +79,7 @@ def _rounded(exact: Any, digits: int, bits: int) -> RoundedNumber:
     if exact.context.isinf(exact):
         value = math.inf if exact > 0 else -math.inf
         return RoundedNumber(value, str(value))
-    from .mpmath_evaluation import fraction
+    from softgate.lower.mpmath_evaluation import fraction
 
     size = int(exact.exp) + int(exact.bc)
     if exact and abs(size) > HUGE_EXPONENT:

@@ -18,17 +18,11 @@ import numpy as np
 from softgate.formula.formats import FORMATS, Format
 from softgate.runtime.resolve import first_line
 
-from ..worker import ParentConnection
-from . import collect, graph_notes
+from ..subjects.worker import ParentConnection
+from .activations import collect, graph_notes
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
 from .onnx_fused import InnerActivation, inner_activations
-from .operator_count import (
-    CountedOperator,
-    OperatorCount,
-    count_onnx,
-    mark_positions,
-    position_of,
-)
+from .operator_count import CountedOperator, OperatorCount, count_onnx, mark_positions, position_of
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..subjects.backends import from_tensor, to_tensor
+from ..backends import from_tensor, to_tensor
 from .registry import Peer
 from .timed_call import ALLOCATES, Array, BenchTask, TimedCall, load
 

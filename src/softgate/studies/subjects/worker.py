@@ -26,7 +26,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from softgate.runtime.printable_text import message_line
+from softgate.records.text import message_line
 
 Message = dict[str, Any]
 

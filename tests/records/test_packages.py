@@ -13,7 +13,7 @@ import pytest
 from places import ROOT
 
 import softgate as sg
-from softgate.runtime.packages import FRAMEWORKS, PACKAGES, check, explained, missing, require
+from softgate.records.packages import FRAMEWORKS, PACKAGES, check, explained, missing, require
 
 HERE = ("torch", "jax")
 """Those whose facades are tested here."""

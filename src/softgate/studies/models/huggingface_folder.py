@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from softgate.records.packages import require
 from softgate.runtime.machine import free_bytes, in_bytes
-from softgate.runtime.packages import require
 
 MOST_SETTING_BYTES = 1 << 26
 MOST_ENTRIES = 20_000_000

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..diagnose.loading import named_arguments
+from .loading import named_arguments
 from .torch_programs import EXAMPLE, SIDE, TOKENS, program_inputs
 
 PARTS = ("text_config", "vision_config", "audio_config", "encoder", "decoder")

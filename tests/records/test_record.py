@@ -19,9 +19,9 @@ from click.testing import CliRunner
 
 import softgate as sg
 from softgate.cli import identify, names, plot, table
-from softgate.runtime import printable_text
-from softgate.runtime.files import PICTURES, TABLES
-from softgate.runtime.records import Grid, Record
+from softgate.records import text as printable_text
+from softgate.records.files import PICTURES, TABLES
+from softgate.records.record import Grid, Record
 
 RECORDS = {
     "table": "softgate.studies.table:Table",

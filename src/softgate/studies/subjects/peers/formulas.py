@@ -1,7 +1,7 @@
 """Activations written with NumPy and SciPy, in place.
 
 `value(x, y, w)` writes to `y`, `backward(x, g, y, w)` the gradient to `y`; `w` is scratch memory.
-`softgate.studies.peers.formulas:gelu` is the same formula as a function of one array.
+`softgate.studies.subjects.peers.formulas:gelu` is the same formula as a function of one array.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from softgate.formula.formats import FORMATS, Format
 
-from ..diagnose.loading import load_batches, model_errors, named_arguments
-from . import CLAIMS, collect, graph_notes, with_claim
+from .activations import CLAIMS, collect, graph_notes, with_claim
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
+from .loading import load_batches, model_errors, named_arguments
 from .operator_count import CountedOperator, OperatorCount
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import SHOWN, Scan
@@ -432,7 +432,7 @@ def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
         program = isinstance(model, torch.jit.ScriptModule) or is_exported(model)
         batches, _ = load_batches(data, model, name, MOST_ROWS if program else 1)
         batch = batches[0]
-    from ..diagnose.run import target_of
+    from .loading import target_of
 
     if target_of(model, batch) is not None:
         batch = batch[:-1]  # a batch (x, y) of a data loader

@@ -280,8 +280,8 @@ def _composed(name: str, implementation: str, usual: bool) -> Peer | None:
     if not usual or name not in COMPOSED.get(source, ()):
         return None
     title = f"{name}, composed of {source}'s operators"
-    return Peer(name, implementation, title, f"softgate.studies.peers.{source}_calls:{name}",
-                framework=source)  # fmt: skip
+    calls = f"{__package__}.{source}_calls:{name}"
+    return Peer(name, implementation, title, calls, framework=source)
 
 
 def _formula(name: str, implementation: str) -> Peer | None:
@@ -292,13 +292,13 @@ def _formula(name: str, implementation: str) -> Peer | None:
                     f"transformers.activations:{kind}", keywords, "torch")  # fmt: skip
     if (implementation, name) in TEXTBOOK:
         function, title = TEXTBOOK[implementation, name]
-        return Peer(name, implementation, title, f"softgate.studies.peers.scipy_calls:{function}")
+        return Peer(name, implementation, title, f"{__package__}.scipy_calls:{function}")
     if implementation == "scipy" and name in _formulas():
         return Peer(
             name,
             implementation,
             f"{name}, NumPy and SciPy",
-            f"softgate.studies.peers.formulas:{name}",
+            f"softgate.studies.subjects.peers.formulas:{name}",
         )
     return None
 
