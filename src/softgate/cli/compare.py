@@ -172,7 +172,7 @@ def setting_of_a_task(option: str, args: list[str]) -> str | None:
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and train nothing.")
 @formats(*TABLES, *PICTURES)
-def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
+def command(
     functions: tuple[Activation | Gated, ...],
     list_tasks: bool,
     dry_run: bool,

@@ -95,7 +95,7 @@ class FeedForward(_FeedForward):
     4722432
     """
 
-    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+    def __init__(
         self,
         d_model: int,
         d_hidden: int,
@@ -166,7 +166,7 @@ Activation
     11008
     """
 
-    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+    def __init__(
         self,
         d_model: int,
         d_hidden: int | None = None,

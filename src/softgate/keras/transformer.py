@@ -62,7 +62,7 @@ class SelfAttention(BlockLayer):
     (None, 30, 512)
     """
 
-    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+    def __init__(
         self,
         d_model: int,
         n_heads: int,
@@ -269,7 +269,7 @@ class TransformerBlock(BlockLayer):
     (None, 30, 512)
     """
 
-    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+    def __init__(
         self,
         d_model: int,
         n_heads: int,

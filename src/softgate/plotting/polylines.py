@@ -50,14 +50,14 @@ class Drawable(Protocol):
     """
 
     @property
-    def entry(self) -> Entry | None: ...  # noqa: D102
+    def entry(self) -> Entry | None: ...
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def parameters(self) -> Mapping[str, float]: ...  # noqa: D102
-    def __call__(self, x: Any, /) -> Any: ...  # noqa: D102
-    def slope(self, x: Any, /) -> Any: ...  # noqa: D102
-    def curvature(self, x: Any, /) -> Any: ...  # noqa: D102
+    def parameters(self) -> Mapping[str, float]: ...
+    def __call__(self, x: Any, /) -> Any: ...
+    def slope(self, x: Any, /) -> Any: ...
+    def curvature(self, x: Any, /) -> Any: ...
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,11 @@ class Named(Protocol):
     """An activation, or code without a formula, whose `entry` is None."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def entry(self) -> Any: ...  # noqa: D102
+    def entry(self) -> Any: ...
     @property
-    def parameters(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def parameters(self) -> Mapping[str, Any]: ...
 
 
 def label(activation: Named) -> str:

@@ -194,7 +194,7 @@ class FeedForward(_Block):
     4722432
     """
 
-    def __init__(  # noqa: PLR0913 - torch.nn's layers have as many
+    def __init__(
         self,
         d_model: int,
         d_hidden: int,
@@ -276,7 +276,7 @@ Activation
     11008
     """
 
-    def __init__(  # noqa: PLR0913 - torch.nn's layers have as many
+    def __init__(
         self,
         d_model: int,
         d_hidden: int | None = None,

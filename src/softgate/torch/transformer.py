@@ -64,7 +64,7 @@ class SelfAttention(nn.Module):
 
     in_proj_bias: nn.Parameter | None
 
-    def __init__(  # noqa: PLR0913 - torch.nn's layers have as many
+    def __init__(
         self,
         d_model: int,
         n_heads: int,
@@ -230,7 +230,7 @@ class TransformerBlock(nn.Module):
     torch.Size([30, 10, 512])
     """
 
-    def __init__(  # noqa: PLR0913 - torch.nn's layers have as many
+    def __init__(
         self,
         d_model: int,
         n_heads: int,

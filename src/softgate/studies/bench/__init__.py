@@ -33,7 +33,7 @@ CELL_S = 0.8
 """Seconds for each function in each setting, if there are many."""
 
 
-def bench(  # noqa: PLR0913  (settings of one study, by keyword)
+def bench(
     functions: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None = None,
     *,
     peers: str | Iterable[str] | None = None,

@@ -60,7 +60,7 @@ class TimedLayer:
         return TurnTimes((float(run.whole_ns),), run.whole_ns / 1e9)
 
 
-def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
+def measure_layer(
     activations: Iterable[str | Callable[..., Any]] = ACTIVATIONS,
     *,
     d_model: int = 768,

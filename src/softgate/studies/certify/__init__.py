@@ -29,7 +29,7 @@ FEWEST = 1000
 """Fewer inputs do not reach every exponent."""
 
 
-def certify(  # noqa: PLR0913  (settings of one study, by keyword)
+def certify(
     subject: str | Callable[..., Any],
     reference: str | Callable[..., Any] | None = None,
     *,

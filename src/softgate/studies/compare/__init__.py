@@ -12,7 +12,7 @@ from .request import ALPHA, ComparisonRequest, FunctionLike
 from .run import Progress
 
 
-def compare(  # noqa: PLR0913  (settings of one study, by keyword)
+def compare(
     what: str | os.PathLike[str] | Callable[..., Any],
     data: Any = None,
     activations: FunctionLike | Iterable[FunctionLike] | None = None,

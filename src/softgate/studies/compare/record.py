@@ -304,7 +304,7 @@ class Comparison(Record):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(  # noqa: PLR0913  (settings of one study, by keyword)
+    def of(
         cls,
         outcomes: Iterable[Outcome],
         *,

@@ -55,21 +55,21 @@ class CardHeading(Protocol):
     """The heading of a card: a name, a source, parameters, a definition."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def paper(self) -> str: ...  # noqa: D102
+    def paper(self) -> str: ...
     @property
-    def parameters(self) -> tuple[Parameter, ...]: ...  # noqa: D102
-    def define(self) -> Node: ...  # noqa: D102
+    def parameters(self) -> tuple[Parameter, ...]: ...
+    def define(self) -> Node: ...
 
 
 class CardFunction(Drawable, Protocol):
     """A function with a definition, properties and a curve."""
 
     @property
-    def entry(self) -> Entry: ...  # noqa: D102
+    def entry(self) -> Entry: ...
     @property
-    def properties(self) -> Properties: ...  # noqa: D102
+    def properties(self) -> Properties: ...
 
 
 def card(activation: CardFunction, label: str) -> str:
