@@ -76,6 +76,10 @@ SETTINGS = {
     "many layers": {"num_hidden_layers": 10**6},
     "width": {"hidden_size": 10**7, "num_attention_heads": 1},
     "labels": {"num_labels": 10**9},
+    "a function as class": {"architectures": ["pipeline"]},
+    "a module as class": {"architectures": ["logging"]},
+    "a number as class": {"architectures": [5]},
+    "a class without a list": {"architectures": "BertNothing"},
 }
 """Fields of config.json; every folder has a model of BERT with one layer otherwise."""
 FILES = {

@@ -389,7 +389,11 @@ def test_a_configuration_is_updated(
     ("field", "value", "message"),
     [
         ("hidden_act", "softgate.mine", "hidden_act = softgate.mine: .*register_huggingface"),
-        ("architectures", ["BertForNothing"], "BertForNothing is not a class of transformers"),
+        (
+            "architectures",
+            ["BertForNothing"],
+            "BertForNothing is not a model class of transformers",
+        ),
     ],
 )
 def test_a_folder_that_names_what_does_not_exist(

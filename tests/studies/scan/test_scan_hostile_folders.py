@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,34 @@ def test_the_message_names_the_setting(results: Any, name: str) -> None:
     words = str(fields).translate(str.maketrans(dict.fromkeys("{}[]':,", " "))).split()
     expected = [stated[name]] if name in stated else words
     assert any(word in results[name][0] for word in expected), results[name][0]
+
+
+def test_the_hub_is_offline_for_the_thread_that_reads_a_folder_only(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from huggingface_hub import is_offline_mode
+    from transformers import BertConfig, BertModel
+
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 9}
+    BertModel(BertConfig(num_hidden_layers=1, **sizes)).save_pretrained(tmp_path)
+    before, seen = bool(is_offline_mode()), set()
+    with ThreadPoolExecutor(1) as earlier:
+        earlier.submit(int).result()
+
+        def is_offline() -> bool:
+            return bool(is_offline_mode())
+
+        def ask(*_: object) -> None:
+            with ThreadPoolExecutor(1) as later:
+                threads = earlier.submit(is_offline), later.submit(is_offline)
+                seen.add((is_offline(), *(thread.result() for thread in threads)))
+
+        hook = torch.nn.modules.module.register_module_module_registration_hook(ask)
+        try:
+            assert sg.scan(tmp_path).counts == {"gelu": 1, "tanh": 1}
+        finally:
+            hook.remove()
+    assert (True, before, True) in seen
+    assert bool(is_offline_mode()) == before
 
 
 @pytest.mark.parametrize(

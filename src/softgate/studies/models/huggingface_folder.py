@@ -3,7 +3,8 @@
 `local_files_only` alone does not prevent them: fields of config.json name kernels of a hub that the
 package kernels fetches and imports, repositories that are looked up, and checkpoints outside the
 folder. Settings are therefore checked before transformers reads them; attention is always eager;
-and the hub is offline while a model or a tokenizer is made. docs/security.md lists every field.
+and the hub is offline for the thread that makes a model or a tokenizer. docs/security.md lists the
+fields.
 """
 
 from __future__ import annotations
@@ -91,14 +92,16 @@ def load_tokenizer(folder: Path, trust: bool) -> Any:
 def _class_of(configuration: Any, transformers: Any) -> Any:
     """Return the class that `architectures` names, in transformers or in the folder's code."""
     names = configuration.architectures or ()
+    names = [names] if isinstance(names, str) else [str(name) for name in names]
     for name in names:
-        if hasattr(transformers, name):
-            return getattr(transformers, name)
+        named = getattr(transformers, name, None)
+        if isinstance(named, type) and issubclass(named, transformers.PreTrainedModel):
+            return named
     code = getattr(configuration, "auto_map", None) or {}
     automatic = [key for key, value in code.items() if str(value).split(".")[-1] in names]
     if names and not automatic:
         raise FolderError(
-            f"architectures = {', '.join(names)} is not a class of transformers "
+            f"architectures = {', '.join(names)} is not a model class of transformers "
             f"{transformers.__version__}"
         )
     return getattr(transformers, automatic[0] if automatic else "AutoModel")
@@ -123,14 +126,27 @@ def _register(configuration: Mapping[str, Any]) -> None:
                 ) from None
 
 
+class _OfflineHere:
+    """A setting that is true in this thread and in those it starts, and `outside` in others."""
+
+    def __init__(self, outside: bool) -> None:
+        self.outside = outside
+        self.others = frozenset(threading.enumerate()) - {threading.current_thread()}
+
+    def __bool__(self) -> bool:
+        return threading.current_thread() not in self.others or bool(self.outside)
+
+
 @contextmanager
 def offline() -> Iterator[None]:
-    """Let requests to the hub raise FolderError; for one folder at a time, as it is global."""
+    """Let requests to the hub raise FolderError, but not those of threads that ran before."""
     from huggingface_hub import constants
     from huggingface_hub.errors import OfflineModeIsEnabled
 
+    settings: Any = constants
     with _offline_lock:
-        before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+        before = settings.HF_HUB_OFFLINE
+        settings.HF_HUB_OFFLINE = _OfflineHere(before)
         try:
             yield
         except OfflineModeIsEnabled as error:
@@ -140,7 +156,7 @@ def offline() -> Iterator[None]:
                 "is downloaded"
             ) from None
         finally:
-            constants.HF_HUB_OFFLINE = before
+            settings.HF_HUB_OFFLINE = before
 
 
 @contextmanager
