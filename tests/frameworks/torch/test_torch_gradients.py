@@ -130,6 +130,36 @@ def test_transforms_and_compilers_give_the_same_gradients(name: str, dtype: str)
         assert differing(result, expected, x, path == "in place") == [], path
 
 
+TRANSFORMS: dict[str, Callable[[Any], Callable[[Tensor, Tensor], Tensor]]] = {
+    "vjp": lambda f: lambda x, grad: torch.func.vjp(f, x)[1](grad)[0],
+    "jvp": lambda f: lambda x, grad: torch.func.jvp(f, (x,), (grad,))[1],
+    "grad": lambda f: torch.func.grad(lambda x, grad: (f(x) * grad).sum()),
+    "vmap": lambda f: torch.func.vmap(torch.func.grad(lambda x, grad: f(x) * grad)),
+    "grad of grad": lambda f: torch.func.vmap(
+        torch.func.grad(lambda x, grad: torch.func.grad(f)(x) * grad)
+    ),
+}
+"""Compositions of torch.func; each returns a derivative times `grad`."""
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_compiled_transforms_have_the_bits_of_the_kernels(transform: str) -> None:
+    """torch.compile traces softgate's operators through every level of torch.func."""
+    x, grad = inputs("float32")
+    x, grad = x[np.isfinite(x)][::9], grad[np.isfinite(x)][::9]
+    second = transform == "grad of grad"
+    for name in ("tanh", "elu", "gelu", "relu", "geglu"):
+        function = sg.get(name)
+        f = function if name != "geglu" else lambda v: sg.geglu(v, torch.full_like(v, 1e9))
+        derive = TRANSFORMS[transform](f)
+        compiled = torch.compile(derive, backend="aot_eager", fullgraph=True)
+        result = compiled(tensor(x), tensor(grad))
+        assert differing(result, derive(tensor(x), tensor(grad)), x) == [], name
+        if name != "geglu":
+            expected = function.curvature(x) * grad if second else function.backward(x, grad)
+            assert differing(result, tensor(expected), x, copied=True) == [], name
+
+
 @pytest.mark.parametrize(
     ("name", "x", "dtype", "slope"),
     [("elu", -7.0, "bfloat16", 0.00091171264), ("tanh", 9.0, "float32", 6.0919919e-8),

@@ -3,8 +3,7 @@
 - a plain CPU tensor in eager mode: the kernels, called directly (`eager`), by an operator without
   Python if it is small (`small_tensors`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
-- under torch.compile: `operators`, which inductor fuses with their neighbours, or torch's if
-  functorch transforms the compiled function (`compiled`);
+- under torch.compile: `operators`, which inductor fuses with their neighbours (`compiled`);
 - exported, traced, or on another device: torch's operators (`decompositions`).
 """
 
@@ -132,7 +131,7 @@ def evaluate(
     if path(x) == "torch":
         return bound.forms(QUANTITIES.index(quantity), x)
     key, p, a = bound.arguments
-    return operators.Evaluate.apply(x, key, quantity, p, a)
+    return operators.operators.evaluate(x, key, quantity, p, a)
 
 
 def backward(
@@ -163,7 +162,7 @@ def backward(
     if plain(x) and plain(grad) and not recorded:
         return bound.binary("backward", x, grad)
     operators.prepare_sharding(x, grad)
-    result: Tensor = operators.Backward.apply(x, grad, *bound.arguments)
+    result: Tensor = operators.operators.backward(x, grad, *bound.arguments)
     return result
 
 

@@ -34,7 +34,7 @@ from softgate.runtime.routes import Route
 from . import decompositions
 from .cpu_kernels import BoundFunction
 from .decompositions import QUANTITIES, constant_when_compiled
-from .dispatch import inside_functorch, path
+from .dispatch import path
 from .operators import FINGERPRINT, OPERATORS, bind, bound_of, prepare_sharding
 from .registration import failures
 
@@ -55,17 +55,17 @@ def compiled(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
-    """Record softgate's operator; inside functorch and exports, torch's operators."""
-    wanted = _wanted(x)
+    """Record softgate's operator; in exports and on other devices, torch's operators."""
+    composed = path(x) == "torch"
     options = (
         arithmetic,
         numbers(parameters),
         x.dtype,
-        wanted,
+        composed,
         decompositions.must_match_kernels(x),
     )
     key, values, form = _constants(activation, quantity, *options)
-    if wanted:
+    if composed:
         return getattr(decompositions.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
 
@@ -79,25 +79,18 @@ def compiled_backward(
 ) -> torch.Tensor:
     """Return slope(x)·grad, recorded as by `compiled`."""
     x, grad = torch.broadcast_tensors(x, grad)
-    wanted = _wanted(x)
+    composed = path(x) == "torch"
     options = (
         arithmetic,
         numbers(parameters),
         x.dtype,
-        wanted,
+        composed,
         decompositions.must_match_kernels(x),
     )
     key, values, form = _constants(activation, "slope", *options)
-    if wanted:
+    if composed:
         return getattr(decompositions.COMPILED, form)(x, *values) * grad
     return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
-
-
-def _wanted(x: torch.Tensor) -> str:
-    """Return the form in torch operators that is needed, "" for softgate's operator."""
-    if inside_functorch():
-        return "definition"
-    return "form" if path(x) == "torch" else ""
 
 
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
@@ -131,7 +124,7 @@ def _constants(
     arithmetic: str | None,
     parameters: Mapping[str, float],
     dtype: torch.dtype,
-    wanted: str,
+    composed: bool,
     ours: bool,
 ) -> Any:
     """Return an operator's arguments for the kernels, and the name of a form in torch operators.
@@ -141,19 +134,17 @@ def _constants(
     bound = bind(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)
     prepare_sharding()
-    if not wanted:
+    if not composed:
         return key_for(bound), bound.values, ""
     order, operator = QUANTITIES.index(quantity), None
     if dtype.itemsize > 1:
         operator = bound.forms.operator(ours)
     # dynamo does not support dots in the names of attributes
-    name = f"{wanted} of {quantity} of {bound.key} with {bound.values} in {dtype}"
+    name = f"form of {quantity} of {bound.key} with {bound.values} in {dtype}"
     name = name.replace(".", "_point_")
     if order == 0 and operator is not None:
         name = f"operator of {name}"
         setattr(decompositions.COMPILED, name, lambda x, *_: operator(x))
-    elif wanted == "definition" and dtype.itemsize > 1:
-        setattr(decompositions.COMPILED, name, bound.forms.defined(order))
     else:
         setattr(decompositions.COMPILED, name, bound.forms.form(order, dtype))
     return bound.key, bound.values, name

@@ -41,7 +41,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 COMPILED = SimpleNamespace()
-"""Forms that torch.compile traces inside functorch. They are attributes, because it reads a dict
+"""Forms that torch.compile traces. They are attributes, because it reads a dict
 once and misses what is added later in the same trace."""
 
 

@@ -24,7 +24,6 @@ from .registration import failures
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
-_functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
 _PLAIN_KEYS: set[int] = set()
 """The dispatch keys of a strided CPU tensor that is no subclass, no negated view and not wrapped by
@@ -78,12 +77,6 @@ def path(x: torch.Tensor) -> str:
     if ours and failures:  # without operators kernels compute for plain tensors only
         ours = not is_dynamo_compiling() and plain(x)
     return "kernel" if ours else "torch"
-
-
-@constant_when_compiled
-def inside_functorch() -> bool:
-    """Return whether functorch transforms the function that is compiled."""
-    return _functorch.peek_interpreter_stack() is not None
 
 
 _INTEGER = ("hard_tanh", "relu", "relu6")

@@ -17,8 +17,6 @@ from . import operators, small_tensors
 from .cpu_kernels import BoundActivation, BoundGated, halves, matched
 from .dispatch import all_plain, both_plain
 
-_is_batched = torch._C._functorch.is_legacy_batchedtensor
-
 
 def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """Return `function.apply` without its check for functorch, a third of a small call's time.
@@ -120,17 +118,11 @@ def times_slope(bound: BoundActivation, saved: Tensor, grad: Tensor) -> Tensor:
         saved = saved.to(grad.dtype)
     if not differentiable and both_plain(saved, grad):
         return bound.binary("backward", saved, grad)
-    apply = operators.Backward.apply
-    if _is_batched(grad):  # is_grads_batched
-        apply = operators.operators.backward
-    result: Tensor = apply(saved, grad, *bound.arguments)
+    result: Tensor = operators.operators.backward(saved, grad, *bound.arguments)
     return result
 
 
 def partials(bound: BoundGated, gate: Tensor, other: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Return both derivatives of a gated function times `grad`, differentiable again."""
-    operator = operators.Partials.apply
-    if _is_batched(grad):  # is_grads_batched
-        operator = operators.operators.gated_backward
-    first, second = operator(gate, other, grad, *bound.arguments)
+    first, second = operators.operators.gated_backward(gate, other, grad, *bound.arguments)
     return first, second

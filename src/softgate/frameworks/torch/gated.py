@@ -26,7 +26,7 @@ from . import openmp, operators, small_tensors
 from .compiled import explain_compiled, key_for, numbers
 from .cpu_kernels import BoundGated, halves
 from .decompositions import constant_when_compiled
-from .dispatch import as_floats, both_plain, inside_functorch, is_nested, path, plain
+from .dispatch import as_floats, both_plain, is_nested, path, plain
 from .eager import from_halves, from_pair, partials
 from .operators import bind
 
@@ -95,7 +95,7 @@ def _compiled(
 ) -> Tensor:
     parameters = numbers(parameters)
     key, values = _constants(function, arithmetic, parameters, gate.dtype)
-    if composes(gate, other) or inside_functorch():
+    if composes(gate, other):
         return composed(function, "value", gate, other, None, arithmetic, parameters)[0]
     return torch.ops.softgate.gated(gate, other, key, values, arithmetic or "")
 
@@ -112,7 +112,7 @@ def product(bound: BoundGated, gate: Tensor, other: Tensor) -> Tensor:
         parameters = dict(bound.parameters)
         return composed(bound.function, "value", gate, other, None, bound.arithmetic, parameters)[0]
     operators.prepare_sharding(gate, other)
-    return operators.Product.apply(gate, other, *bound.arguments)
+    return operators.operators.gated(gate, other, *bound.arguments)
 
 
 def _derivatives(
@@ -139,14 +139,14 @@ def _derivatives(
     if quantity == "curvature":
         key, values, wider = bound.act.arguments
         twice, once = (
-            operators.Evaluate.apply(gate, key, order, values, wider)
+            operators.operators.evaluate(gate, key, order, values, wider)
             for order in ("curvature", "slope")
         )
         if bound.factor is None:
             return twice * other, once
         factor, values, wider = bound.factor.arguments
-        times = operators.Evaluate.apply(other, factor, "value", values, wider)
-        return twice * times, operators.Backward.apply(other, once, factor, values, wider)
+        times = operators.operators.evaluate(other, factor, "value", values, wider)
+        return twice * times, operators.operators.backward(other, once, factor, values, wider)
     return partials(bound, gate, other, torch.ones_like(gate) if grad is None else grad)
 
 

@@ -24,7 +24,7 @@ from torch.compiler import is_dynamo_compiling
 from . import gated as gated_calls
 from . import huge_pages
 from .cpu_kernels import DTYPES, BoundActivation, run
-from .dispatch import all_plain, inside_functorch, path, plain
+from .dispatch import all_plain, path, plain
 from .eager import partials, times_slope
 from .operators import bind
 
@@ -117,11 +117,7 @@ class GatedHiddenLayer:
         if gate.dtype == up.dtype:
             if is_dynamo_compiling():
                 named = gated_calls.constants_for(self.activation)
-                if (
-                    named is not None
-                    and not gated_calls.composes(gate, up)
-                    and not inside_functorch()
-                ):
+                if named is not None and not gated_calls.composes(gate, up):
                     return torch.ops.softgate.gated(gate, up, *named, "")
             elif (bound := gated_calls.gated_with(self.activation)) is not None:
                 return gated_calls.product(bound, gate, up)

@@ -15,13 +15,16 @@ sum is reduced first.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
+from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch.autograd.forward_ad import _set_fwd_grad_enabled
 
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, gated
@@ -102,13 +105,23 @@ _sharded: list[Any] = []
 """The operators whose sharding rules are registered."""
 
 
+@contextmanager
+def _below_autograd() -> Iterator[None]:
+    """Call operators below this level of autograd, with the levels of functorch below it recording.
+
+    `apply` turns off gradients in both modes, which only its own level should not record.
+    """
+    with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), _set_fwd_grad_enabled(True):
+        yield
+
+
 class Evaluate(torch.autograd.Function):
     """A quantity of an activation, with derivatives of every order, in both modes."""
 
     @staticmethod
     def forward(x: Tensor, key: str, quantity: str, p: list[float], a: str) -> Tensor:
         """Return the quantity from the kernel, or a fake tensor."""
-        with torch._C._AutoDispatchBelowAutograd():
+        with _below_autograd():
             return operators.evaluate(x, key, quantity, p, a)
 
     @staticmethod
@@ -132,16 +145,16 @@ class Evaluate(torch.autograd.Function):
         (saved,) = ctx.saved_tensors
         key, quantity, p, a = ctx.rest
         if quantity == "value":
-            return Backward.apply(saved, tangent, key, p, a)
+            return operators.backward(saved, tangent, key, p, a)
         if quantity == "slope":
-            return tangent * Evaluate.apply(saved, key, "curvature", p, a)
+            return tangent * operators.evaluate(saved, key, "curvature", p, a)
         # Beyond curvature there are no kernels: the definition's derivative, in torch operators.
         return tangent * bound_of(key, p, a).forms(3, saved)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, *rest: Any) -> tuple[Tensor, Any]:
         """Return the quantity of the batch; it is elementwise, so the batch axis stays."""
-        return Evaluate.apply(x, *rest), in_dims[0]
+        return operators.evaluate(x, *rest), in_dims[0]
 
 
 def _saving(count: int) -> Any:
@@ -169,7 +182,7 @@ class Backward(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Tensor:
         """Return the product from the kernel or, of fake tensors, its shape."""
-        with torch._C._AutoDispatchBelowAutograd():
+        with _below_autograd():
             return operators.backward(x, grad, key, p, a)
 
     setup_context = _saving(2)
@@ -179,8 +192,8 @@ class Backward(torch.autograd.Function):
         """Return outer·grad·curvature(x) and outer·slope(x)."""
         x, grad = ctx.saved_tensors
         key, p, a = ctx.rest
-        change = outer * grad * Evaluate.apply(x, key, "curvature", p, a)
-        return change, Backward.apply(x, outer, key, p, a), None, None, None
+        change = outer * grad * operators.evaluate(x, key, "curvature", p, a)
+        return change, operators.backward(x, outer, key, p, a), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, along_x: Any, along_grad: Any, *_: Any) -> Tensor:
@@ -189,15 +202,15 @@ class Backward(torch.autograd.Function):
         key, p, a = ctx.rest
         change = torch.zeros_like(x)
         if along_x is not None:
-            change = along_x * grad * Evaluate.apply(x, key, "curvature", p, a)
+            change = along_x * grad * operators.evaluate(x, key, "curvature", p, a)
         if along_grad is not None:
-            change = change + Backward.apply(x, along_grad, key, p, a)
+            change = change + operators.backward(x, along_grad, key, p, a)
         return change
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, grad: Tensor, *rest: Any) -> tuple[Tensor, int]:
         """Return the product for batches, both brought to the front."""
-        return Backward.apply(*_batched(info.batch_size, in_dims, x, grad), *rest), 0
+        return operators.backward(*_batched(info.batch_size, in_dims, x, grad), *rest), 0
 
 
 class Product(torch.autograd.Function):
@@ -206,7 +219,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     def forward(gate: Tensor, other: Tensor, key: str, p: list[float], a: str) -> Tensor:
         """Return the product from the kernel or, of fake tensors, its shape."""
-        with torch._C._AutoDispatchBelowAutograd():
+        with _below_autograd():
             return operators.gated(gate, other, key, p, a)
 
     setup_context = _saving(2)
@@ -216,8 +229,8 @@ class Product(torch.autograd.Function):
         """Return both partial derivatives times `grad`, those that are needed."""
         gate, other = ctx.saved_tensors
         if not ctx.needs_input_grad[0] and _factor(*ctx.rest) is None:
-            return None, Product.apply(gate, grad, *ctx.rest), None, None, None
-        return *Partials.apply(gate, other, grad, *ctx.rest), None, None, None
+            return None, operators.gated(gate, grad, *ctx.rest), None, None, None
+        return *operators.gated_backward(gate, other, grad, *ctx.rest), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, along_gate: Any, along_other: Any, *_: Any) -> Tensor:
@@ -226,7 +239,7 @@ class Product(torch.autograd.Function):
         change = torch.zeros_like(gate)
         if along_gate is not None:
             factor = _of_other(other, *ctx.rest)
-            change = Backward.apply(gate, factor * along_gate, *_act(*ctx.rest))
+            change = operators.backward(gate, factor * along_gate, *_act(*ctx.rest))
         if along_other is not None:
             along = _by_other(other, along_other, *ctx.rest)
             change = change + _gate_times(gate, along, *ctx.rest)
@@ -237,7 +250,7 @@ class Product(torch.autograd.Function):
         info: Any, in_dims: Any, gate: Tensor, other: Tensor, *rest: Any
     ) -> tuple[Tensor, int]:
         """Return the product for batches, both brought to the front."""
-        return Product.apply(*_batched(info.batch_size, in_dims, gate, other), *rest), 0
+        return operators.gated(*_batched(info.batch_size, in_dims, gate, other), *rest), 0
 
 
 class Partials(torch.autograd.Function):
@@ -249,7 +262,7 @@ class Partials(torch.autograd.Function):
     @staticmethod
     def forward(gate: Tensor, other: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
         """Return both from the kernel or, of fake tensors, their shapes."""
-        with torch._C._AutoDispatchBelowAutograd():
+        with _below_autograd():
             return operators.gated_backward(gate, other, grad, key, p, a)
 
     setup_context = _saving(3)
@@ -261,9 +274,9 @@ class Partials(torch.autograd.Function):
         act, factor = _act(*ctx.rest), _of_other(other, *ctx.rest)
         to_other = _by_other(other, to_other, *ctx.rest)
         of_gate = _bend(gate, factor * grad * to_gate, act)
-        of_gate = of_gate + Backward.apply(gate, grad * to_other, *act)
-        of_other = _by_other(other, Backward.apply(gate, grad * to_gate, *act), *ctx.rest)
-        of_grad = Backward.apply(gate, factor * to_gate, *act)
+        of_gate = of_gate + operators.backward(gate, grad * to_other, *act)
+        of_other = _by_other(other, operators.backward(gate, grad * to_gate, *act), *ctx.rest)
+        of_grad = operators.backward(gate, factor * to_gate, *act)
         of_grad = of_grad + _gate_times(gate, to_other, *ctx.rest)
         return of_gate, of_other, of_grad, None, None, None
 
@@ -275,12 +288,12 @@ class Partials(torch.autograd.Function):
         first, second = torch.zeros_like(gate), torch.zeros_like(gate)
         if along_gate is not None:
             first = _bend(gate, factor * grad * along_gate, act)
-            second = Backward.apply(gate, grad * along_gate, *act)
+            second = operators.backward(gate, grad * along_gate, *act)
         if along_other is not None:
             along = _by_other(other, grad * along_other, *ctx.rest)
-            first = first + Backward.apply(gate, along, *act)
+            first = first + operators.backward(gate, along, *act)
         if along_grad is not None:
-            first = first + Backward.apply(gate, factor * along_grad, *act)
+            first = first + operators.backward(gate, factor * along_grad, *act)
             second = second + _gate_times(gate, along_grad, *ctx.rest)
         return first, _by_other(other, second, *ctx.rest)
 
@@ -290,7 +303,7 @@ class Partials(torch.autograd.Function):
     ) -> tuple[Any, tuple[int, int]]:
         """Return both for batches, all brought to the front."""
         tensors = _batched(info.batch_size, in_dims, gate, other, grad)
-        return Partials.apply(*tensors, *rest), (0, 0)
+        return operators.gated_backward(*tensors, *rest), (0, 0)
 
 
 Arguments = tuple[str, list[float], str]
@@ -314,7 +327,7 @@ def _of_other(other: Tensor, *rest: Any) -> Tensor:
     if factor is None:
         return other
     key, p, a = factor
-    result: Tensor = Evaluate.apply(other, key, "value", p, a)
+    result: Tensor = operators.evaluate(other, key, "value", p, a)
     return result
 
 
@@ -323,7 +336,7 @@ def _by_other(other: Tensor, change: Tensor, *rest: Any) -> Tensor:
     factor = _factor(*rest)
     if factor is None:
         return change
-    result: Tensor = Backward.apply(other, change, *factor)
+    result: Tensor = operators.backward(other, change, *factor)
     return result
 
 
@@ -331,16 +344,16 @@ def _gate_times(gate: Tensor, change: Tensor, *rest: Any) -> Tensor:
     """Return act(gate)·change."""
     result: Tensor
     if _factor(*rest) is None:
-        result = Product.apply(gate, change, *rest)
+        result = operators.gated(gate, change, *rest)
     else:
         key, p, a = _act(*rest)
-        result = change * Evaluate.apply(gate, key, "value", p, a)
+        result = change * operators.evaluate(gate, key, "value", p, a)
     return result
 
 
 def _bend(gate: Tensor, factor: Tensor, act: Arguments) -> Any:
     key, p, a = act
-    return factor * Evaluate.apply(gate, key, "curvature", p, a)
+    return factor * operators.evaluate(gate, key, "curvature", p, a)
 
 
 def _evaluate(x: Tensor, key: str, quantity: str, p: list[float], a: str) -> Any:
@@ -361,6 +374,20 @@ def _gated_backward(
     return bound_of(key, p, a).compute("backward", gate, *matched(gate, other, grad))
 
 
+def _one_level(function: Any) -> Callable[..., Any]:
+    """Return `function.apply` as functorch's levels call it, one after the other.
+
+    The dispatcher calls the kernel once a level; `apply` itself would start from the first again.
+    """
+    apply = super(torch.autograd.Function, function).apply
+
+    def kernel(*arguments: Any) -> Any:
+        with enable_single_level_autograd_function():
+            return apply(*arguments)
+
+    return kernel
+
+
 def _register(
     name: str, arguments: str, kernel: Callable[..., Any], function: Any, results: int
 ) -> None:
@@ -369,7 +396,7 @@ def _register(
     schema = f"{name}({arguments}, float[] parameters, str arithmetic) -> {returned}"
     define(schema, (torch.Tag.pt2_compliant_tag,))
     implement(name, kernel, "CPU")
-    implement(name, function.apply, "Autograd")
+    implement(name, _one_level(function), "Autograd")
 
     def fake(x: Tensor, *_: Any) -> Any:
         return torch.empty_like(x) if results == 1 else (torch.empty_like(x), torch.empty_like(x))
@@ -406,8 +433,9 @@ def register() -> None:
             _register(*registration)
     except Exception as error:
         failures[:] = [f"torch does not register softgate's operators: {error}"]
-        for name, _, kernel, *_ in REGISTRATIONS:  # for the derivatives of plain tensors
-            setattr(operators, name, kernel)
+        for name, _, kernel, function, _ in REGISTRATIONS:  # of plain tensors, with derivatives
+            function.forward = staticmethod(kernel)
+            setattr(operators, name, function.apply)
 
 
 def prepare_sharding(*tensors: Any) -> None:
