@@ -65,6 +65,7 @@ def test_an_activation_that_is_an_attribute_is_a_row(tmp_path: Path) -> None:
     record = sg.swap(file, {"relu": "mish"}, partial=True)
     assert [u.path for u in record.unswapped] == ["n0", "n9"]
     assert len(record.unchanged or ()) == len(FUSED) - 2
+    assert record.notes == ()
 
 
 def test_unknown_and_absent_activations(tmp_path: Path) -> None:

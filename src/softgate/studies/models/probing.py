@@ -178,11 +178,18 @@ class Prober:
             y = self._values(subgraph)(x.astype(dtype_of(fmt))).astype(np.float64)
         except ProbeError:
             return None
-        if not np.isfinite(y).all():
+        finite = np.isfinite(y)
+        known = np.flatnonzero(finite)
+        if known.size < 3 or not finite[4]:
             return None
-        scale, offset = float(y[-1] - y[0]) / 8, float(y[4])
-        allowed = 4 * 2.0**-fmt.mantissa_bits * float(np.max(np.abs(y)))
-        return (scale, offset) if np.all(np.abs(scale * x + offset - y) <= allowed) else None
+        first, last = known[[0, -1]]
+        scale, offset = float((y[last] - y[first]) / (x[last] - x[first])), float(y[4])
+        line = scale * x + offset
+        allowed = 4 * 2.0**-fmt.mantissa_bits * float(np.max(np.abs(y[finite])))
+        # A mask such as (1 - x)·(the lowest float32) is a line that overflows.
+        overflows = (np.abs(line) > fmt.largest) & (y == np.copysign(np.inf, line))
+        fits = np.where(finite, np.abs(line - np.where(finite, y, 0.0)) <= allowed, overflows)
+        return (scale, offset) if fits.all() else None
 
     def _is_default(self, subgraph: Subgraph) -> bool:
         fmt = self._format_of(subgraph)

@@ -36,6 +36,11 @@ UNTAGGED = frozenset(
 """Elementwise operators of ATen that do not have torch's tag for them."""
 REARRANGING = frozenset({"_unsafe_view", "gather", "index", "index_select"})
 """Operators of ATen that move, select or repeat elements of a tensor and are no views."""
+FILLED = frozenset(
+    {"full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like"}
+    | {"zeros", "zeros_like"}
+)
+"""Operators of ATen whose result is one number in every element."""
 DIVISOR = {"div": 1, "log": 0, "pow": 0, "reciprocal": 0, "rsqrt": 0, "sqrt": 0}
 """The argument by which an operator divides, or of which it computes a root or a logarithm."""
 MOST_OPERATORS = 200_000
@@ -108,6 +113,8 @@ class Recorder(TorchDispatchMode):
         self._numbers = WeakTensorKeyDictionary()
         """Numbers of values by their tensors, not by ids, which later tensors may reuse."""
         self._alive: list[Tensor] = []
+        self._filled = WeakTensorKeyDictionary()
+        """Tensors with one number in every element, and that number as a tensor."""
         self.count = AtenCount(lambda: self.paths[-1])
         self.unused: list[str] = []
         """The modules that did not run, although they may compute activations."""
@@ -132,9 +139,19 @@ class Recorder(TorchDispatchMode):
                 value, gate = args[0].chunk(2, *(args[1:] or (-1,)))
                 return value * torch.sigmoid(gate)
         flat, layout = tree_flatten((args, kwargs))
-        numbers = [self._numbers.get(a) if isinstance(a, Tensor) else None for a in flat]
+        if func.is_view or func._schema.is_mutable:
+            self._forget_filled(flat)
+        numbers = [
+            self._numbers.get(a) if isinstance(a, Tensor) and a not in self._filled else None
+            for a in flat
+        ]
         result = func(*args, **kwargs)
         results = [r for r in tree_flatten(result)[0] if isinstance(r, Tensor)]
+        if func._schema.name.removeprefix("aten::") in FILLED and result.numel():
+            self._filled[result] = result.flatten()[0].detach().clone()
+            if any(number is not None for number in numbers):
+                self._new(result)  # what is written to it later may depend on the input
+            return result
         if all(number is None for number in numbers):
             return result
         if len(self.calls) >= MOST_OPERATORS:
@@ -143,8 +160,10 @@ class Recorder(TorchDispatchMode):
         arguments = [
             TensorReference(number)
             if number is not None
+            else self._filled.get(a, a)
+            if isinstance(a, Tensor) and a.numel() != 1
             else a.detach().reshape(()).clone()
-            if isinstance(a, Tensor) and a.numel() == 1
+            if isinstance(a, Tensor)
             else a
             for a, number in zip(flat, numbers, strict=True)
         ]
@@ -173,6 +192,12 @@ class Recorder(TorchDispatchMode):
             )
         )
         return result
+
+    def _forget_filled(self, arguments: Sequence[Any]) -> None:
+        """Other numbers may be written to these arguments, or to views of them."""
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                self._filled.pop(argument, None)
 
     def _new(self, tensor: Tensor) -> int:
         number = len(self.dtypes)

@@ -152,7 +152,9 @@ def _swap(
     if plan.unswapped and not partial:
         raise SwapError(model.file, plan.wanted, tuple(plan.unswapped))
     if not plan.graphs:
-        notes = (*model.scan.notes, "every activation is already written so")
+        notes = model.scan.notes
+        if not plan.unswapped:
+            notes = (*notes, "every activation is already written so")
         return Swap(
             model.file, "onnx", (), tuple(plan.unswapped), notes, unchanged=tuple(plan.unchanged)
         )
