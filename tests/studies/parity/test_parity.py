@@ -195,6 +195,22 @@ def test_differences_count_numbers_between() -> None:
     assert (apart.ulps, apart.index, apart.first) == (1.0, (0,), 1.0)
     assert difference(np.array([-1e-45, 1.0]), np.array([1e-45, 1.0])).ulps > 2
     assert difference(np.array([1.0]), np.array([np.nan])).relative == np.inf
+    assert difference(np.array([0.0]), np.array([1.0])).relative == np.inf
+
+
+def test_activations_that_underflow_are_equal() -> None:
+    def network(scale: float) -> nn.Module:
+        layer = nn.Linear(16, 16, bias=False)
+        nn.init.eye_(layer.weight)
+        with torch.no_grad():
+            layer.weight.mul_(scale)
+        return nn.Sequential(layer, nn.ReLU())
+
+    record = sg.parity(network(1e-43), network(1.01e-43), X)
+    assert record.outputs[0].difference is not None
+    assert record.outputs[0].difference.max_difference > 0
+    assert record.equal
+    assert not sg.parity(network(1e-37), network(1.01e-37), X).equal
 
 
 def test_other_shapes_of_outputs_are_different() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from softgate.formula.formats import format_of
 from softgate.records.files import read_arrays
 from softgate.records.text import a_type
 
@@ -124,6 +125,9 @@ def difference(first: Array, second: Array) -> ArrayDifference:
         largest = float(apart[at])
         finite = np.abs(a[np.isfinite(a)])
         size = float(finite.max()) if finite.size else 0.0
+    fmt = format_of(coarse)
+    if fmt is not None and largest < 2.0**fmt.min_exponent:
+        size = max(size, 2.0**fmt.min_exponent)  # the spacing of subnormals is absolute
     relative = 0.0 if largest == 0 else largest / size if size else inf
     return ArrayDifference(
         largest,
