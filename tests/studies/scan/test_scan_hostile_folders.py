@@ -124,6 +124,20 @@ def test_keras_files_that_expand_far_are_refused(tmp_path: Path) -> None:
             call()
 
 
+def test_keras_files_with_layers_larger_than_their_weights_are_refused(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
+    small, large = tmp_path / "small.keras", tmp_path / "large.keras"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(7, "gelu")]).save(small)
+    with zipfile.ZipFile(small) as source, zipfile.ZipFile(large, "w") as copy:
+        for name in source.namelist():
+            content = source.read(name)
+            copy.writestr(name, content.replace(b'"units": 7', b'"units": 1000000000'))
+    for call in (lambda: sg.scan(large), lambda: sg.parity(large, small, np.ones((1, 2)))):
+        with pytest.raises(ValueError, match=r"the file holds \d"):
+            call()
+    assert sg.scan(small).counts == {"gelu": 1}
+
+
 @pytest.mark.parametrize("name", ["x.safetensors", "x.npz"])
 def test_data_with_holes_is_refused(tmp_path: Path, name: str) -> None:
     torch = pytest.importorskip("torch")

@@ -13,15 +13,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
+from pathlib import Path
+from threading import RLock, get_ident
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
-from zipfile import ZipFile
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
 from softgate.records.files import check_expansion
 from softgate.records.packages import require
 from softgate.runtime.activation import Activation
+from softgate.runtime.machine import in_bytes
 from softgate.runtime.names import get
 from softgate.runtime.registry import label
 from softgate.runtime.resolve import first_line
@@ -41,6 +44,11 @@ FIELDS = ("activation", "recurrent_activation")
 
 UNKNOWN_SIZE = 32
 """The size of a dimension that the inputs of a model do not state, when it is run."""
+
+LARGEST_WEIGHT_RATIO, SMALL_MODEL_BYTES = 8, 1 << 26
+"""Weights in float32 have at most 8 times the bytes of a file (4 bits each); small models more."""
+
+_add_weight_lock = RLock()
 
 Site = tuple[Any, str, ScannedActivation]
 """A layer or an operation, the attribute with its activation, and what that is.
@@ -114,7 +122,10 @@ def load_keras(target: Any) -> tuple[Any, str]:
         name = os.fspath(target)
         try:
             check_expansion(name)
-            target = keras.saving.load_model(name, compile=False, safe_mode=True)
+            with limited_weights(name):
+                target = keras.saving.load_model(name, compile=False, safe_mode=True)
+        except ModelSizeError:
+            raise
         except Exception as error:  # Keras may raise anything on a damaged file
             layers, unread = _read_layers(name)
             if not unread:
@@ -131,6 +142,49 @@ def load_keras(target: Any) -> tuple[Any, str]:
     if not isinstance(target, keras.Model):
         raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
     return target, name
+
+
+class ModelSizeError(ValueError):
+    """A file describes a model with more weights than it holds."""
+
+
+@contextmanager
+def limited_weights(file: str) -> Iterator[None]:
+    """Let layers that Keras makes in this thread raise if the file cannot hold their weights."""
+    import keras
+
+    stored = Path(file).stat().st_size
+    if is_zipfile(file):
+        with ZipFile(file) as archive:
+            stored = sum(part.file_size for part in archive.infolist())
+    most = LARGEST_WEIGHT_RATIO * stored + SMALL_MODEL_BYTES
+    thread, size, message = get_ident(), 0, ""
+
+    def add_weight(layer: Any, shape: Any = None, *args: Any, **keywords: Any) -> Any:
+        nonlocal size, message
+        if get_ident() == thread:
+            lengths = shape if isinstance(shape, tuple | list) else (shape,)
+            size += 4 * prod(length for length in lengths if isinstance(length, int))
+            if size > most:
+                message = (
+                    f"{file}: its layers, up to {layer.name}, have {in_bytes(size)} of weights as "
+                    f"float32, and the file holds {in_bytes(stored)}"
+                )
+                raise ModelSizeError(message)
+        return original(layer, shape, *args, **keywords)
+
+    layer_class: Any = keras.layers.Layer
+    with _add_weight_lock:
+        original = layer_class.add_weight
+        layer_class.add_weight = add_weight
+        try:
+            yield
+        except Exception:  # Keras raises errors of its own for those of a layer
+            if message:
+                raise ModelSizeError(message) from None
+            raise
+        finally:
+            layer_class.add_weight = original
 
 
 def refuses_lambda(error: Exception) -> bool:
