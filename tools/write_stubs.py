@@ -3,9 +3,10 @@
     python tools/write_stubs.py [--check]
 
 Names that a module's `__getattr__` returns are invisible to type checkers and editors. The stubs
-declare them: each activation with its parameters, its formula and overloads for numbers, arrays and
-tensors. Functions and classes that sources annotate are imported from there. With --check nothing
-is written; the exit code is 1 if a stub is not current.
+declare them: each function of the catalogue with its keywords and its formula. What it accepts and
+returns is declared once for all functions of one operand and once for all of two, in overloads for
+numbers, arrays and tensors. Functions and classes that sources annotate are imported from there.
+With --check nothing is written; the exit code is 1 if a stub is not current.
 
 Stubs import no framework that a user may lack: an unresolved import is `Any`, which accepts and
 returns everything. Tensors are therefore described by protocols.
@@ -16,17 +17,15 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
-import importlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from textwrap import indent
+from textwrap import fill, indent
 
 import softgate
-from softgate.catalogue import Parameter
 from softgate.runtime import registry
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -36,13 +35,13 @@ COMMAND = "make stubs"
 TYPES = "softgate.runtime.function_types"
 HEADER = f"# Written by tools/write_stubs.py: edit that or the sources, then run `{COMMAND}`.\n"
 
-TYPING = ("Any", "Protocol", "Self", "SupportsFloat", "TypeAlias", "TypeVar", "overload")
 PRELUDE = '''\
-# A function takes only its own parameters, and `Activation` any; the overload for one type of
-# arrays precedes a more general one.
+# A function of the catalogue takes only its own parameters, and `Activation` any; the overload for
+# one type of arrays precedes a more general one.
 # mypy: disable-error-code="override,overload-overlap"
 # pyright: reportIncompatibleMethodOverride=false, reportOverlappingOverload=false
 
+P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -88,6 +87,7 @@ Anything: TypeAlias = Operand | TorchTensor[Any] | JaxArray[Any] | Shaped | Over
 Floats = TypeVar("Floats", bound=np.ndarray[Any, np.dtype[np.floating]] | np.floating)
 Array = TypeVar("Array", bound=Shaped | OverridesUfuncs)
 Out = TypeVar("Out", bound=np.ndarray[Any, Any] | TorchTensor[Any] | tuple[Any, ...])
+OptionalOut: TypeAlias = np.ndarray[Any, Any] | TorchTensor[Any] | tuple[Any, ...] | None
 '''
 """Types of operands and results."""
 
@@ -125,7 +125,7 @@ class Overload:
     out: str = "None"
 
 
-def one_operand() -> list[Overload]:
+def unary_signatures() -> list[Overload]:
     """Return the signatures of a function of one operand."""
     return [
         *(Overload((operand,), result) for operand, result in UNARY),
@@ -133,7 +133,7 @@ def one_operand() -> list[Overload]:
     ]
 
 
-def two_operands(pair: bool = False, more: int = 0) -> list[Overload]:
+def binary_signatures(pair: bool = False, more: int = 0) -> list[Overload]:
     """Return the signatures for two operands, and `more` of the second's type, with one result.
 
     With `pair` the result is a tuple of two.
@@ -146,18 +146,46 @@ def two_operands(pair: bool = False, more: int = 0) -> list[Overload]:
 
 
 ACTIVATION = {
-    "__call__": one_operand(),
-    "slope": one_operand(),
-    "curvature": one_operand(),
-    "backward": two_operands(),
+    "__call__": unary_signatures(),
+    "slope": unary_signatures(),
+    "curvature": unary_signatures(),
+    "backward": binary_signatures(),
 }
 GATED = {
-    "__call__": [*one_operand()[1:], *two_operands()],
-    "slope": [*one_operand()[1:], *two_operands(pair=True)],
+    "__call__": [*unary_signatures()[1:], *binary_signatures()],
+    "slope": [*unary_signatures()[1:], *binary_signatures(pair=True)],
     "curvature": [Overload(("Anything",), "Curvature"), Overload(("Anything",) * 2, "Curvature")],
-    "backward": [*two_operands()[1:], *two_operands(pair=True, more=1)],
+    "backward": [*binary_signatures()[1:], *binary_signatures(pair=True, more=1)],
 }
 """The signatures of each method; its options and their defaults are those of the source."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The functions of one or of two operands: their class in the sources, and what they accept."""
+
+    module: str
+    name: str
+    prefix: str
+    methods: Mapping[str, Sequence[Overload]]
+    functions: Mapping[str, Activation | Gated]
+
+    def method(self, name: str) -> ast.FunctionDef:
+        """Return the source of a method."""
+        classes = (node for node in tree_of(self.module).body if isinstance(node, ast.ClassDef))
+        body = next(node.body for node in classes if node.name == self.name)
+        return definitions(body, name)[-1]
+
+    def class_of(self, function: Activation | Gated) -> str:
+        """Return the class that declares a function, which is named after its parameters."""
+        names = "".join(name.title().replace("_", "") for name in function.parameters)
+        return f"{self.prefix}With{names}" if names else f"{self.prefix}WithoutParameters"
+
+
+KINDS = (
+    Kind("softgate.runtime.activation", "Activation", "", ACTIVATION, registry.activations()),
+    Kind("softgate.runtime.gated", "Gated", "Gated", GATED, registry.gated()),
+)
 
 
 def source_of(module: str) -> Path:
@@ -185,13 +213,6 @@ def definitions(body: Iterable[ast.stmt], name: str) -> list[ast.FunctionDef]:
     return [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
 
 
-def method_of(module: str, class_name: str, name: str) -> ast.FunctionDef:
-    """Return the implementation of a method."""
-    classes = (node for node in tree_of(module).body if isinstance(node, ast.ClassDef))
-    body = next(node.body for node in classes if node.name == class_name)
-    return definitions(body, name)[-1]
-
-
 @dataclass
 class Stub:
     """The text of one stub, and the imports that its annotations need."""
@@ -212,15 +233,14 @@ class Stub:
         self.imports.add(f"from {module} import {name} as {name}")
 
     def variable(self, name: str, kind: str, documentation: str) -> None:
-        """Declare a variable with its documentation."""
-        self.parts.append(f"{name}: {kind}\n{quoted(documentation)}")
+        """Declare a variable with the first line of its documentation."""
+        self.parts.append(f"{name}: {kind}\n{summary(documentation)}")
 
     def function(self, module: str, name: str) -> None:
-        """Declare a function as its source does, with its docstring."""
+        """Declare a function as its source does, with the first line of its docstring."""
         *overloads, implementation = definitions(tree_of(module).body, name)
-        documentation = ast.get_docstring(implementation) or ""
         for definition in overloads or [implementation]:
-            self.define(module, definition, documentation)
+            self.define(module, definition, str(ast.get_docstring(implementation)))
 
     def define(self, module: str, definition: ast.FunctionDef, documentation: str) -> None:
         """Declare a function by a definition of `module`, without its body."""
@@ -230,7 +250,7 @@ class Stub:
         result = ast.unparse(definition.returns) if definition.returns else "None"
         line = f"def {definition.name}({ast.unparse(definition.args)}) -> {result}:"
         overload = "@overload\n" if decorators else ""
-        self.parts.append(f"{overload}{line}\n{indent(quoted(documentation), '    ')}")
+        self.parts.append(f"{overload}{line}\n    {summary(documentation)}")
 
     def require(self, module: str, node: ast.AST | None) -> None:
         """Import the names that an annotation of `module` uses."""
@@ -280,119 +300,108 @@ def absolute(module: str, node: ast.ImportFrom) -> str:
     return ".".join((*parts[: len(parts) - levels], *filter(None, [node.module])))
 
 
-def quoted(text: str) -> str:
-    """Return `text` as a docstring."""
+def summary(documentation: str) -> str:
+    """Return the first line of a documentation as a docstring."""
+    text = documentation.partition("\n")[0]
     prefix = "r" if "\\" in text else ""
-    ending = "\n" if "\n" in text else ""
-    return f'{prefix}"""{text}{ending}"""'
+    return f'{prefix}"""{text}"""'
 
 
-def method(definition: ast.FunctionDef, overloads: Sequence[Overload], parameters: str) -> str:
-    """Return the overloads of a method with the operands and options of its definition."""
+def options_of(definition: ast.FunctionDef, out: str) -> list[str]:
+    """Return the keyword-only arguments of a method, `out` declared as given."""
     arguments = definition.args
-    operands = [argument.arg for argument in arguments.posonlyargs[1:]]
-    options = {
-        option.arg: f"{ast.unparse(option)} = {ast.unparse(default) if default else ...}"
+    return [
+        out if option.arg == "out" else f"{ast.unparse(option)} = {ast.unparse(default)}"
         for option, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    }
-    documentation = ast.get_docstring(definition) or ""
-    if not parameters.startswith("**"):  # the base class has the whole text
-        documentation = documentation.partition("\n")[0]
+        if default is not None
+    ]
+
+
+def method(definition: ast.FunctionDef, overloads: Sequence[Overload], own: bool) -> str:
+    """Return the overloads of a method.
+
+    With `own` keywords it takes those of the function, which its type parameter P describes; else
+    any parameters. P contains `out`, which determines the result only for numbers: arrays and
+    tensors need an `out` of the result's type.
+    """
+    names = [argument.arg for argument in definition.args.posonlyargs[1:]]
     text = []
-    for row in overloads:
-        if "out" in options:
-            options["out"] = "out: None = None" if row.out == "None" else f"out: {row.out}"
-        elif row.out != "None":
+    for row in sorted(overloads, key=lambda row: own and row.out == "None"):
+        with_out = row.out != "None"
+        options = options_of(definition, f"out: {row.out}" if with_out else "out: None = None")
+        if with_out and f"out: {row.out}" not in options:
             continue
-        passed = ["self", *(f"{n}: {t}" for n, t in zip(operands, row.operands, strict=False)), "/"]
-        if parameters.startswith("**"):
-            keywords = [*options.values(), parameters]
-        else:
-            keywords = [*filter(None, [parameters]), *options.values()]
-        star = ["*"] if keywords and not keywords[0].startswith("**") else []
-        line = f"def {definition.name}({', '.join((*passed, *star, *keywords))}) -> {row.result}:"
-        body = "..." if text else quoted(documentation)
-        text.append(f"@overload\n{line}\n{indent(body, '    ')}")
+        operands = (
+            ["Scalar | np.floating"] * len(row.operands) if own and with_out else row.operands
+        )
+        keywords = ["*", *options, "**parameters: Number"]
+        if own and not with_out:
+            keywords = ["*args: P.args", "**keywords: P.kwargs"]
+        passed = (f"{name}: {t}" for name, t in zip(names, operands, strict=False))
+        line = f"def {definition.name}({', '.join(('self', *passed, '/', *keywords))})"
+        body = " ..." if text else f"\n    {summary(str(ast.get_docstring(definition)))}"
+        text.append(f"@overload\n{line} -> {row.result}:{body}")
     return "\n".join(text)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A class of functions: its source, the signatures of its methods and its functions."""
-
-    module: str
-    name: str
-    prefix: str
-    methods: Mapping[str, Sequence[Overload]]
-    functions: Mapping[str, Activation | Gated]
-
-    @cached_property
-    def classes(self) -> dict[str, str]:
-        """The class of each function: functions with equal parameters share one.
-
-        It is named after the parameters; where others have the same with different defaults, also
-        after the first function.
-        """
-        names: dict[tuple[tuple[str, float], ...], str] = {}
-        for function in self.functions.values():
-            spelled = "".join(name.title().replace("_", "") for name in function.parameters)
-            name = f"{self.prefix}With{spelled}" if spelled else f"{self.prefix}WithoutParameters"
-            if name in names.values():
-                name = f"{name}Of{function.name.title().replace('_', '')}"
-            names.setdefault(tuple(function.parameters.items()), name)
-        return {n: names[tuple(f.parameters.items())] for n, f in self.functions.items()}
-
-    def base(self) -> str:
-        """Return the class with any parameters, as user-defined formulas have them."""
-        methods = (
-            method(method_of(self.module, self.name, name), overloads, "**parameters: Number")
-            for name, overloads in self.methods.items()
-        )
-        documentation = inspect.getdoc(getattr(importlib.import_module(self.module), self.name))
-        body = "\n".join([quoted(str(documentation)), *methods])
-        return f"class {self.name}({self.name}Source):\n{indent(body, '    ')}"
-
-    def with_parameters(self, name: str, parameters: Sequence[Parameter]) -> str:
-        """Return the class of the functions with these parameters."""
-        keywords = ", ".join(f"{p.name}: Number = {p.default!r}" for p in parameters)
-        methods = [
-            method(method_of(self.module, self.name, name), overloads, keywords)
-            for name, overloads in self.methods.items()
-        ]
-        options = method_of(self.module, self.name, "bind").args
-        passed = [f"{ast.unparse(option)} = ..." for option in options.kwonlyargs]
-        arguments = ", ".join(filter(None, [*passed, keywords]))
-        star = "*, " if arguments else ""
-        methods.append(f"def bind(self, {star}{arguments}) -> Self: ...")
-        return f"class {name}({self.name}):\n{indent(chr(10).join(methods), '    ')}"
+def class_with_any_parameters(kind: Kind) -> str:
+    """Return the class of functions whose parameters are unknown, as those of user formulas."""
+    methods = [method(kind.method(n), rows, own=False) for n, rows in kind.methods.items()]
+    options = "".join(f"{option}, " for option in options_of(kind.method("bind"), ""))
+    star = "*, " if options else ""
+    bind = f"def bind(self, {star}{options}**parameters: Number) -> Self: ..."
+    (source,) = (n for n in tree_of(kind.module).body if getattr(n, "name", "") == kind.name)
+    assert isinstance(source, ast.ClassDef)
+    body = "\n".join([summary(str(ast.get_docstring(source))), *methods, bind])
+    return f"class {kind.name}({kind.name}Source):\n{indent(body, '    ')}"
 
 
-KINDS = (
-    Kind("softgate.runtime.activation", "Activation", "", ACTIVATION, registry.activations()),
-    Kind("softgate.runtime.gated", "Gated", "Gated", GATED, registry.gated()),
-)
+def classes_with_own_keywords(kind: Kind) -> list[str]:
+    """Return the class of the catalogue's functions, and a subclass for each set of parameters.
+
+    The subclasses are for lists and dicts of several functions. For two of one generic class mypy
+    infers `object`; for two of different classes it infers a base that both name.
+    """
+    name = f"Catalogue{kind.name}"
+    documentation = '"""A function of the catalogue, which accepts the keywords P."""'
+    constructor = "def __init__(self, keywords: Callable[P, Any], /) -> None: ..."
+    methods = [method(kind.method(n), rows, own=True) for n, rows in kind.methods.items()]
+    bind = "def bind(self, *args: P.args, **keywords: P.kwargs) -> Self: ..."
+    body = indent("\n".join([documentation, constructor, *methods, bind]), "    ")
+    subclasses = sorted({kind.class_of(function) for function in kind.functions.values()})
+    return [
+        f"class {name}({kind.name}, Generic[P]):\n{body}",
+        "\n".join(f"class {n}({name}[P], {kind.name}): ..." for n in subclasses),
+    ]
+
+
+def declaration(kind: Kind, function: Activation | Gated) -> str:
+    """Return the declaration of a function of the catalogue: keywords and one line about it."""
+    own = [f"{p.name}: Number = {p.default!r}" for p in function.entry.parameters]
+    options = options_of(kind.method("__call__"), "out: OptionalOut = None")
+    return (
+        f"@{kind.class_of(function)}\n"
+        f"def {function.name}({', '.join(('*', *own, *options))}) -> Any:\n"
+        f"    {summary(str(function.__doc__))}"
+    )
 
 
 def function_types() -> Stub:
     """Return the stub with the classes of functions, which has no source: they share two there."""
     stub = Stub(TYPES)
+    typing = "Any, Generic, ParamSpec, Protocol, Self, SupportsFloat, TypeAlias, TypeVar, overload"
     stub.imports |= {
         "import numpy as np",
-        "from collections.abc import Sequence",
+        "from collections.abc import Callable, Sequence",
         "from numpy.typing import NDArray",
         "from softgate.runtime.activation import Activation as ActivationSource",
         "from softgate.runtime.gated import Curvature",
         "from softgate.runtime.gated import Gated as GatedSource",
-        *(f"from typing import {name}" for name in TYPING),
+        f"from typing import {typing}",
     }
     stub.parts.append(PRELUDE)
     for kind in KINDS:
-        for name in kind.methods:
-            for annotation in annotations(method_of(kind.module, kind.name, name).args):
-                stub.require(kind.module, annotation)
-        stub.parts.append(kind.base())
-        parameters = {name: kind.functions[f].entry.parameters for f, name in kind.classes.items()}
-        stub.parts += [kind.with_parameters(name, parameters[name]) for name in sorted(parameters)]
+        stub.parts += [class_with_any_parameters(kind), *classes_with_own_keywords(kind)]
     return stub
 
 
@@ -400,11 +409,14 @@ def top_level() -> Stub:
     """Return the stub of `softgate`."""
     stub = Stub("softgate", declared=frozenset({"Activation", "Gated"}))
     stub.imports |= {f"from . import {name} as {name}" for name in softgate._FACADES}
-    stub.imports.add(f"from {TYPES} import Gated")
+    stub.imports |= {
+        f"from {TYPES} import Gated, Number, OptionalOut",
+        "from typing import Any",
+    }
     for kind in KINDS:
-        for name, function in kind.functions.items():
-            stub.imports.add(f"from {TYPES} import {kind.classes[name]}")
-            stub.variable(name, kind.classes[name], str(function.__doc__))
+        classes = sorted({kind.class_of(function) for function in kind.functions.values()})
+        stub.imports |= {f"from {TYPES} import {name}" for name in classes}
+        stub.parts += [declaration(kind, function) for function in kind.functions.values()]
     stub.parts += ["__version__: str", all_of(softgate.__all__)]
     for name, module in sorted(softgate._MODULES.items()):
         full = f"softgate.{module}"
@@ -443,7 +455,7 @@ def keras() -> Stub:
         (registry.gated(), "GatedActivation"),
     ):
         for name, function in functions.items():
-            stub.variable(name, kind, str(function.__doc__).partition("\n")[0])
+            stub.variable(name, kind, str(function.__doc__))
     return stub
 
 
@@ -464,7 +476,8 @@ def facade(module: str, functions: Iterable[str] = ()) -> Stub:
 
 def all_of(names: Iterable[str]) -> str:
     """Return the definition of `__all__`."""
-    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]"
+    listed = fill(", ".join(f'"{name}"' for name in sorted(names)), width=95)
+    return f"__all__ = [\n{indent(listed, '    ')},\n]"
 
 
 def functional() -> Stub:

@@ -50,27 +50,4 @@ from softgate.frameworks.jax.cpu_kernels import prefer_operators as prefer_opera
 from typing import Any
 
 def get(name: str, source: str | None=None, **parameters: Any) -> Activation | Any:
-    """Return a function by name: softgate's, else JAX's, else any framework's.
-
-    Parameters
-    ----------
-    name : str
-        "gelu", "gelu_new", "hard_silu", "jax.nn.leaky_relu".
-    source : str, optional
-        The framework that the name belongs to, as in `softgate.get`. `jax.nn.gelu` is the tanh form
-        by default: get("gelu", source="jax").
-    **parameters
-        softgate's parameters, or those of the framework.
-
-    Returns
-    -------
-    Activation or Gated
-        With the parameters bound.
-
-    Examples
-    --------
-    >>> get("gelu").name, get("gelu_new").name, get("gelu", source="jax").name
-    ('gelu', 'gelu_tanh', 'gelu_tanh')
-    >>> get("hard_silu").name
-    'hard_swish'
-    """
+    """Return a function by name: softgate's, else JAX's, else any framework's."""

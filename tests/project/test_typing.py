@@ -109,16 +109,20 @@ def test_dir_shows_exactly_the_public_names(module: str) -> None:
 
 
 def test_the_stubs_show_formula_and_parameters() -> None:
-    package = ROOT / "src" / "softgate"
-    stub = (package / "__init__.pyi").read_text(encoding="utf-8")
-    types = (package / "runtime" / "function_types.pyi").read_text(encoding="utf-8")
+    stub = (ROOT / "src" / "softgate" / "__init__.pyi").read_text(encoding="utf-8")
+    shown = {n.name: n for n in ast.parse(stub).body if isinstance(n, ast.FunctionDef)}
     for name, function in {**sg.activations(), **sg.gated()}.items():
-        result = re.search(rf'^{name}: (\w+)\nr?"""(.*)', stub, re.MULTILINE)
-        assert result is not None, name
-        assert function.entry.formula in result[2], name
-        (kind,) = re.findall(rf"^class {result[1]}\(.*\n(?: .*\n)*", types, re.MULTILINE)
-        for parameter, default in function.parameters.items():
-            assert f"{parameter}: Number = {default!r}" in kind, name
+        documentation = ast.get_docstring(shown[name])
+        assert documentation is not None, name
+        assert function.entry.formula in documentation, name
+        arguments = shown[name].args
+        keywords = {
+            option.arg: ast.literal_eval(default)
+            for option, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            if default is not None
+        }
+        options = {"axis", "out", "arithmetic", "gate"}
+        assert {k: v for k, v in keywords.items() if k not in options} == function.parameters, name
 
 
 def expected(code: Path) -> list[int]:

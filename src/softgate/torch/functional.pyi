@@ -36,17 +36,7 @@ def celu_(input: Tensor, alpha: float=1.0) -> Tensor:
     """Overwrite `input` with celu(input) and return it."""
 
 def clamped_swiglu(gate: Tensor, up: Tensor, limit: float=7.0, alpha: float=1.702) -> Tensor:
-    """Return gpt-oss' g·sigmoid(alpha·g)·(u + 1), g and u clamped: g <= limit, |u| <= limit.
-
-    gpt-oss interleaves both in one tensor `x`: pass `x[..., ::2]` and `x[..., 1::2]`. With the
-    slope of torch.clamp, 1 at the limits.
-
-    Examples
-    --------
-    >>> import torch
-    >>> clamped_swiglu(torch.tensor([-1.0, 9.0]), torch.tensor([0.5, 9.0]))
-    tensor([-0.2313, 55.9996])
-    """
+    """Return gpt-oss' g·sigmoid(alpha·g)·(u + 1), g and u clamped: g <= limit, |u| <= limit."""
 
 def clip_(input: Tensor, low: float=0.0, high: float=1.0) -> Tensor:
     """Overwrite `input` with clip(input) and return it."""
@@ -61,14 +51,7 @@ def exponential_(input: Tensor) -> Tensor:
     """Overwrite `input` with exponential(input) and return it."""
 
 def gelu(input: Tensor, approximate: str='none') -> Tensor:
-    """Return x·Phi(x), its tanh form, or its sigmoid form (`approximate="sigmoid"`).
-
-    Examples
-    --------
-    >>> import torch
-    >>> gelu(torch.tensor([-1.0, 1.0]), approximate="tanh")
-    tensor([-0.1588,  0.8412])
-    """
+    """Return x·Phi(x), its tanh form, or its sigmoid form (`approximate="sigmoid"`)."""
 
 def gelu_(input: Tensor) -> Tensor:
     """Overwrite `input` with gelu(input) and return it."""
@@ -143,10 +126,7 @@ def phi_(input: Tensor) -> Tensor:
     """Overwrite `input` with phi(input) and return it."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return x where x > 0, else weight·x; torch's operator, since `weight` is trainable.
-
-    `weight` is one number or one for each channel, converted to the dtype of the input.
-    """
+    """Return x where x > 0, else weight·x; torch's operator, since `weight` is trainable."""
 
 def prelu_(input: Tensor, slope: float=0.25) -> Tensor:
     """Overwrite `input` with prelu(input) and return it."""
@@ -164,11 +144,7 @@ def relu_(input: Tensor) -> Tensor:
     """Overwrite `input` with relu(input) and return it."""
 
 def rrelu(input: Tensor, lower: float=1 / 8, upper: float=1 / 3, training: bool=False, inplace: bool=False) -> Tensor:
-    """Return x where x > 0, else a·x: in training a is random in [lower, upper], else the mean.
-
-    In training it is torch's operator, with torch's random numbers. RuntimeError unless
-    lower <= upper.
-    """
+    """Return x where x > 0, else a·x: in training a is random in [lower, upper], else the mean."""
 
 def rrelu_(input: Tensor, lower: float=1 / 8, upper: float=1 / 3, training: bool=False) -> Tensor:
     """Overwrite `input` with its `rrelu` and return it."""
@@ -192,21 +168,13 @@ def silu_(input: Tensor, beta: float=1.0) -> Tensor:
     """Overwrite `input` with silu(input) and return it."""
 
 def softplus(input: Tensor, beta: float=1.0, threshold: float=20.0) -> Tensor:
-    """Return log(1 + exp(beta·x))/beta.
-
-    torch returns x where beta·x > threshold. From a threshold of 20 on, the difference is below
-    float32's precision (2e-9/beta in float64), and softgate computes the formula for all x.
-    With a smaller `threshold`, or a beta that is not positive, torch's operator is called.
-    """
+    """Return log(1 + exp(beta·x))/beta."""
 
 def softplus_(input: Tensor, beta: float=1.0) -> Tensor:
     """Overwrite `input` with softplus(input) and return it."""
 
 def softshrink(input: Tensor, lambd: float=0.5) -> Tensor:
-    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
-
-    RuntimeError if `lambd` is negative.
-    """
+    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd."""
 
 def softshrink_(input: Tensor, lambd: float=0.5) -> Tensor:
     """Overwrite `input` with softshrink(input) and return it."""
@@ -233,14 +201,7 @@ def squareplus_(input: Tensor, b: float=4.0) -> Tensor:
     """Overwrite `input` with squareplus(input) and return it."""
 
 def swish(input: Tensor, beta: float | Tensor=1.0) -> Tensor:
-    """Return x·sigmoid(beta·x); `beta` may be a scalar tensor, which has a gradient, too.
-
-    Examples
-    --------
-    >>> import torch
-    >>> swish(torch.tensor([-torch.inf, 1.0]), torch.tensor(2.0))
-    tensor([-0.0000,  0.8808])
-    """
+    """Return x·sigmoid(beta·x); `beta` may be a scalar tensor, which has a gradient, too."""
 
 def tanh(input: Tensor) -> Tensor:
     """Return tanh(x)."""

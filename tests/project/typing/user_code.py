@@ -38,6 +38,9 @@ def arrays(
     assert_type(sg.gelu([[1, 2], [3, 4]]), NDArray[np.float64])
     assert_type(sg.gelu(x * 2 + 1), NDArray[np.float32])
     assert_type(sg.gelu(y, out=np.empty_like(y)), NDArray[np.float64])
+    assert_type(sg.elu(1.0, alpha=0.5, out=np.empty_like(y)), NDArray[np.float64])
+    assert_type(sg.gelu.backward(1.0, 2.0, out=np.empty_like(y)), NDArray[np.float64])
+    assert_type(sg.swiglu(x, x, out=np.empty_like(x)), NDArray[np.float32])
     assert_type(sg.gelu.slope(x), NDArray[np.float32])
     assert_type(sg.gelu.curvature(y), NDArray[np.float64])
     assert_type(sg.gelu.backward(x, x), NDArray[np.float32])
@@ -70,6 +73,13 @@ def functions(x: NDArray[np.float32]) -> None:
     by_name: sg.Activation = sg.get("gelu_new")
     assert_type(by_name(x), NDArray[np.float32])
     assert isinstance(by_name, sg.Activation)
+    by_key = {"gelu": sg.gelu, "elu": sg.elu}
+    from_dict: NDArray[np.float32] = by_key["elu"](x)
+    from_list: NDArray[np.float32] = [sg.gelu, sg.hard_tanh][0](x)
+    from_gates: NDArray[np.float32] = [sg.glu, sg.swiglu][0](x, x)
+    assert from_dict.dtype == from_list.dtype == from_gates.dtype
+    assert_type(sg.elu.bind(alpha=0.5)(x, alpha=1.0), NDArray[np.float32])
+    assert_type(sg.swiglu.bind(gate="second")(x, x), NDArray[np.float32])
     for function in (sg.gelu, sg.elu, sg.silu):
         assert_type(function(x), NDArray[np.float32])
 
@@ -96,8 +106,17 @@ def mistakes(x: NDArray[np.float32]) -> None:
     sg.elu(x, 0.5)  # error
     sg.elu(x, alpha="0.5")  # error
     sg.elu.bind(beta=0.5)  # error
+    sg.elu.slope(x, beta=1.0)  # error
+    sg.elu.bind(alpha="0.5")  # error
+    sg.elu(x, alpha=0.5, out="x")  # error
+    sg.elu(x, beta=0.5, out=x)  # error
+    sg.gelu(x, arithmetic=64)  # error
+    sg.get("elu")(x, 0.5)  # error
     sg.gelu(x, axis=0)  # error
     sg.swiglu(x, x, alpha=1.0)  # error
+    sg.swiglu.curvature(x, x, alpha=1.0)  # error
+    sg.swiglu.bind(alpha=1.0)  # error
+    sg.swiglu(x, x, 1.0)  # error
     sg.gelu.backward(x)  # error
     sg.gelu(x).nosuch  # error
     sg.gelu(np.array([1.0])).nosuch  # error
