@@ -10,6 +10,7 @@ from softgate.formula.graph import Node
 
 from . import silu
 from .entry import Entry, ErrorBound, Parameter
+from .pieces import Slopes, pieces
 
 PAPER = "OpenAI 2025, gpt-oss-120b & gpt-oss-20b model card (arXiv:2508.10925)"
 PARAMETERS = (
@@ -100,23 +101,8 @@ def factor_value(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat)
     return hi if limit.lo is None or lo is None else hi + lo
 
 
-def inside(f: KernelArithmetic, x: Node, limit: TwoFloat, result: Node) -> Node:
-    """Return `result` where |x| <= limit, else 0; NaN propagates from `x`."""
-    return f.where(f.within(f.abs(x), limit), result, f.keep_nan(x, 0))
-
-
-def factor_slope(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
-    return inside(f, x, limit, f.lift(1))
-
-
-def factor_backward(
-    f: KernelArithmetic, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat
-) -> Node:
-    return inside(f, x, limit, grad)
-
-
-def factor_curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
-    return f.keep_nan(x, 0)
+def factor_slopes(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Slopes:
+    return Slopes((f.within(f.abs(x), limit), 1), otherwise=0)
 
 
 gate = Entry(
@@ -133,15 +119,13 @@ gate = Entry(
     intervals=((-1.0, 1.0), (-20.0, 20.0), (6.0, 8.0), (-66.0, -50.0), (-445.0, -410.0)),
     parameters=PARAMETERS,
 )
-factor = Entry(
+factor = pieces(
     name="clamped_plus_one",
     formula="min(max(x, -limit), limit) + 1",
     paper=PAPER,
     definition=factor_definition,
     value=factor_value,
-    slope=factor_slope,
-    curvature=factor_curvature,
-    backward=factor_backward,
+    slopes=factor_slopes,
     bounds={"float32": ErrorBound(1.0, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-2.0, 0.0), (0.0, 1.0), (-8.0, 8.0)),
     parameters=PARAMETERS,

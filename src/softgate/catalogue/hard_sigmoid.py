@@ -9,7 +9,8 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Entry, ErrorBound, Parameter
+from .entry import ErrorBound, Parameter
+from .pieces import Reciprocal, Slopes, pieces
 
 HALF = Fraction(1, 2)
 
@@ -26,35 +27,19 @@ def value(f: KernelArithmetic, x: Node, width: TwoFloat) -> Node:
     return f.where(y < 0, 0, f.where(y > 1, 1, y))
 
 
-def inside(f: KernelArithmetic, x: Node, width: TwoFloat, yes: Node) -> Node:
-    """Return `yes` strictly between the corners, else 0; NaN propagates from `x`."""
+def slopes(f: KernelArithmetic, x: Node, width: TwoFloat) -> Slopes:
     half = TwoFloat(width.hi * HALF, None if width.lo is None else width.lo * HALF)
-    return f.where(f.reaches(f.abs(x), half), 0, f.keep_nan(x, yes))
+    return Slopes((f.reaches(f.abs(x), half), 0), otherwise=Reciprocal(width))
 
 
-def slope(f: KernelArithmetic, x: Node, width: TwoFloat) -> Node:
-    return inside(f, x, width, f.reciprocal(width).hi)
-
-
-def curvature(f: KernelArithmetic, x: Node, width: TwoFloat) -> Node:
-    return f.keep_nan(x, 0)
-
-
-def backward(f: KernelArithmetic, x: Node, grad: Node, width: TwoFloat) -> Node:
-    # A select, not a product: 0 times an infinite grad would be NaN.
-    return inside(f, x, width, f.divided(grad, width))
-
-
-entry = Entry(
+entry = pieces(
     name="hard_sigmoid",
     formula="min(max(x/width + 1/2, 0), 1)",
     paper="Courbariaux, Bengio & David 2015, BinaryConnect: training deep neural networks with "
     "binary weights during propagations (arXiv:1511.00363)",
     definition=definition,
     value=value,
-    slope=slope,
-    curvature=curvature,
-    backward=backward,
+    slopes=slopes,
     bounds={"float32": ErrorBound(1.1, 0.4), "float64": ErrorBound(1.1, 0.4)},
     intervals=((-3.1, -2.4), (-1.0, 1.0), (2.4, 3.1)),
     aliases=("hardsigmoid",),
@@ -69,5 +54,4 @@ entry = Entry(
             tested=(5.0, 0.3),
         ),
     ),
-    piecewise_linear=True,
 )

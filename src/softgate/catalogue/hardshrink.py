@@ -4,43 +4,27 @@ It is odd bit for bit: within the threshold it is a zero with the sign of x.
 """
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Entry, ErrorBound, Parameter
-
-
-def definition(f: ExactArithmetic, x: Node, threshold: Node) -> Node:
-    return f.where(f.abs(x) > threshold, x, 0)
+from .entry import Parameter
+from .pieces import Slopes, pieces
 
 
 def value(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
     return f.where(f.within(f.abs(x), threshold), f.copysign(f.lift(0), x), x)
 
 
-def slope(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
-    return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, 1))
+def slopes(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Slopes:
+    return Slopes((f.within(f.abs(x), threshold), 0), otherwise=1)
 
 
-def curvature(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
-    return f.keep_nan(x, 0)
-
-
-def backward(f: KernelArithmetic, x: Node, grad: Node, threshold: TwoFloat) -> Node:
-    # A select, not a product: 0 times an infinite grad would be NaN.
-    return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, grad))
-
-
-entry = Entry(
+entry = pieces(
     name="hardshrink",
     formula="x where abs(x) > threshold, else 0",
     paper="Donoho & Johnstone 1994, Ideal spatial adaptation by wavelet shrinkage",
-    definition=definition,
+    definition=lambda f, x, threshold: f.where(f.abs(x) > threshold, x, 0),
     value=value,
-    slope=slope,
-    curvature=curvature,
-    backward=backward,
-    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
+    slopes=slopes,
     intervals=((-1.0, -0.25), (-0.25, 0.25), (0.25, 1.0)),
     aliases=("hard_shrink", "hard_threshold"),
     parameters=(
@@ -54,5 +38,4 @@ entry = Entry(
             closed=True,
         ),
     ),
-    piecewise_linear=True,
 )

@@ -6,17 +6,12 @@ In training the slope is drawn between lower and upper for each element; this is
 from fractions import Fraction
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import ExactArithmetic
-from softgate.formula.graph import Node
 
 from . import leaky_relu
-from .entry import Entry, ErrorBound, Parameter, ParameterRange
+from .entry import ErrorBound, Parameter, ParameterRange
+from .pieces import Slopes, pieces
 
 HALF = Fraction(1, 2)
-
-
-def definition(f: ExactArithmetic, x: Node, lower: Node, upper: Node) -> Node:
-    return f.where(x > 0, x, (lower + upper) / 2 * x)
 
 
 def mean(f: KernelArithmetic, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
@@ -31,40 +26,21 @@ def mean(f: KernelArithmetic, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
     return TwoFloat(hi * HALF, (rest - (hi - total)) * HALF)
 
 
-def value(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
-    return leaky_relu.value(f, x, mean(f, lower, upper))
-
-
-def slope(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
-    return leaky_relu.slope(f, x, mean(f, lower, upper))
-
-
-def curvature(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
-    return f.keep_nan(x, 0)
-
-
-def backward(f: KernelArithmetic, x: Node, grad: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
-    return leaky_relu.backward(f, x, grad, mean(f, lower, upper))
-
-
-entry = Entry(
+entry = pieces(
     name="rrelu",
     formula="x where x > 0, else (lower + upper)/2*x",
     paper="Xu, Wang, Chen & Li 2015, Empirical evaluation of rectified activations in "
     "convolutional network (arXiv:1505.00853)",
-    definition=definition,
-    value=value,
-    slope=slope,
-    curvature=curvature,
+    definition=lambda f, x, lower, upper: f.where(x > 0, x, (lower + upper) / 2 * x),
+    value=lambda f, x, lower, upper: leaky_relu.value(f, x, mean(f, lower, upper)),
+    slopes=lambda f, x, lower, upper: Slopes((x > 0, 1), otherwise=mean(f, lower, upper)),
     positive=("lower", "upper"),
-    backward=backward,
     bounds={"float32": ErrorBound(1.0, 0.5), "float64": ErrorBound(1.1, 0.5)},
     intervals=((-1.0, 1.0),),
     parameters=(
         Parameter("lower", 0.125, -1e37, 1e37, "The smallest slope in training.", tested=(0.2,)),
         Parameter("upper", 1 / 3, -1e37, 1e37, "The largest slope in training.", tested=(0.7,)),
     ),
-    piecewise_linear=True,
     backward_from_output=True,
     # In float32, both are carried to 2**-49 of their size.
     bounded_where={

@@ -5,15 +5,11 @@ zero with the sign of x. Its derivatives are hardshrink's.
 """
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Entry, ErrorBound, Parameter
-from .hardshrink import backward, curvature, slope
-
-
-def definition(f: ExactArithmetic, x: Node, threshold: Node) -> Node:
-    return f.where(x > threshold, x - threshold, f.where(x < -threshold, x + threshold, 0))
+from . import hardshrink
+from .entry import ErrorBound, Parameter
+from .pieces import pieces
 
 
 def value(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
@@ -23,15 +19,15 @@ def value(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
     return f.copysign(f.where(beyond < 0, 0, beyond), x)
 
 
-entry = Entry(
+entry = pieces(
     name="softshrink",
     formula="x - threshold where x > threshold, x + threshold where x < -threshold, else 0",
     paper="Donoho & Johnstone 1994, Ideal spatial adaptation by wavelet shrinkage",
-    definition=definition,
+    definition=lambda f, x, threshold: f.where(
+        x > threshold, x - threshold, f.where(x < -threshold, x + threshold, 0)
+    ),
     value=value,
-    slope=slope,
-    curvature=curvature,
-    backward=backward,
+    slopes=hardshrink.slopes,
     bounds={"float32": ErrorBound(0.5, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-1.0, -0.25), (-0.25, 0.25), (0.25, 1.0)),
     aliases=("soft_shrink", "soft_threshold"),
@@ -46,5 +42,4 @@ entry = Entry(
             closed=True,
         ),
     ),
-    piecewise_linear=True,
 )

@@ -1,14 +1,10 @@
 """threshold(x) = x where x > threshold, else value. At the threshold both are those of the left."""
 
 from softgate.blocks import KernelArithmetic, TwoFloat
-from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Entry, ErrorBound, Parameter
-
-
-def definition(f: ExactArithmetic, x: Node, threshold: Node, value: Node) -> Node:
-    return f.where(x > threshold, x, value)
+from .entry import Parameter
+from .pieces import Slopes, pieces
 
 
 def value(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
@@ -17,32 +13,14 @@ def value(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) ->
     return f.where(f.within(x, threshold), left, x)
 
 
-def slope(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
-    return f.where(f.within(x, threshold), 0, f.keep_nan(x, 1))
-
-
-def curvature(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
-    return f.keep_nan(x, 0)
-
-
-def backward(
-    f: KernelArithmetic, x: Node, grad: Node, threshold: TwoFloat, value: TwoFloat
-) -> Node:
-    # A select, not a product: 0 times an infinite grad would be NaN.
-    return f.where(f.within(x, threshold), 0, f.keep_nan(x, grad))
-
-
-entry = Entry(
+entry = pieces(
     name="threshold",
     formula="x where x > threshold, else value",
     paper="Konda, Memisevic & Krueger 2014, Zero-bias autoencoders and the benefits of co-adapting "
     "features (arXiv:1402.3337)",
-    definition=definition,
+    definition=lambda f, x, threshold, value: f.where(x > threshold, x, value),
     value=value,
-    slope=slope,
-    curvature=curvature,
-    backward=backward,
-    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
+    slopes=lambda f, x, threshold, value: Slopes((f.within(x, threshold), 0), otherwise=1),
     intervals=((-1.0, 0.25), (0.25, 1.0), (1.0, 2.0)),
     aliases=("thresholded_relu",),
     parameters=(
@@ -56,5 +34,4 @@ entry = Entry(
         ),
         Parameter("value", 0.0, -1e38, 1e38, "What replaces x.", tested=(-2.0,)),
     ),
-    piecewise_linear=True,
 )
