@@ -73,7 +73,7 @@ def value(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
     half = HALF * inverse
     factor = f.where(near, half, f.where(x < 0, HALF * HALF, 1))
     result = f.product(f.where(x < 0, left, d), factor)
-    return f.where(b.hi.same(0), relu.value(f, x), result)
+    return f.where(b.hi.same(0), relu.entry.value(f, x), result)
 
 
 def slope(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
@@ -91,14 +91,14 @@ def slope(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
     unit = f.where(near, HALF, HALF * down(f) ** 2)
     factor = f.copysign(unit, f.where(middle, x, -x))
     start = f.where(middle, HALF, f.where(x < 0, 0, 1))
-    return f.where(b.hi.same(0), relu.slope(f, x), f.fma(ratio, factor, start))
+    return f.where(b.hi.same(0), relu.entry.slope(f, x), f.fma(ratio, factor, start))
 
 
 def curvature(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
     # b/(2·r³)
     near, _, b_, q, r, up, _ = parts(f, x, b)
     result = f.where(near, b_.hi / q * (up / r) * HALF, f.keep_nan(x, 0))
-    return f.where(b.hi.same(0), relu.curvature(f, x), result)
+    return f.where(b.hi.same(0), relu.entry.curvature(f, x), result)
 
 
 entry = Entry(
