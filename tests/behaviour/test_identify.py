@@ -34,6 +34,14 @@ def centred(x):
     return x - x.mean()
 
 
+def clamped_late(x):
+    return np.clip(x, 0, 255)
+
+
+def leaky_late(x):
+    return np.where(x > 0, x, np.maximum(0.25 * x, -100))
+
+
 def unknown(x):
     return np.sin(3 * x) + x
 
@@ -81,6 +89,8 @@ def test_functions_of_the_user(
     [
         ("swish", 0, "silu"),
         ("unknown", 1, "unknown"),
+        ("clamped_late", 1, "unknown"),
+        ("leaky_late", 1, "unknown"),
         ("centred", 1, "elementwise"),
         ("missing", 2, "missing"),
     ],

@@ -14,7 +14,7 @@ from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
 
-from ..subjects import Session, describe, open_session
+from ..subjects import Session, SubjectFailure, describe, open_session
 from ..subjects.session import TIME_LIMIT
 from .elementwise import dependence
 from .families import Family, Float64s, Observation, points
@@ -39,6 +39,10 @@ SHOWN = 5
 """The number of candidates reported."""
 SEARCHED = 4
 """The number of functions with a search of parameters: the nearest on a coarse grid."""
+FAR_OUT = np.array([150.0, 200.0, 300.0, 700.0, 2e3, 1e4, 5e4])
+"""Magnitudes beyond those of `points`, where what was identified must still hold."""
+FAR_OUT_TOLERANCE = 0.02
+"""Above the rounding of 16-bit formats there."""
 
 
 def identify(
@@ -127,7 +131,24 @@ def identify_values(
     """Return the activation that `evaluate` computes, an elementwise function of one format."""
     probe = _prober(evaluate, fmt)
     seen = probe(points(fmt).astype(np.float64))
-    return _record(shown, seen, rank(seen, probe, among))
+    ranked = rank(seen, probe, among)
+    known = ranked[0].holds and not seen.constant and _holds_far_out(ranked[0], probe)
+    return _record(shown, seen, ranked, known)
+
+
+def _holds_far_out(fit: FittedFunction, probe: Probe) -> bool:
+    """Return whether a fit holds beyond the points it was made with: a clamp at 200 is no relu.
+
+    Results that are not finite there, or an exception, as of `math.exp`, are no evidence.
+    """
+    try:
+        seen = probe(np.array([*-FAR_OUT, *FAR_OUT]))
+    except SubjectFailure:
+        return True
+    expected = fit.at(seen.x)
+    with np.errstate(invalid="ignore"):
+        wrong = np.abs(seen.y - expected) > FAR_OUT_TOLERANCE * (1 + np.abs(expected))
+    return not np.any(wrong & np.isfinite(seen.y) & np.isfinite(expected))
 
 
 def is_default(evaluate: Callable[[Any], Any], fmt: Format) -> bool:
@@ -216,7 +237,9 @@ def _screen(among: tuple[Activation, ...], fmt: Format) -> CandidateValues:
     return CandidateValues(families, points(fmt).astype(np.float64))
 
 
-def _record(subject: str, seen: Observation, ranked: list[FittedFunction]) -> Identification:
+def _record(
+    subject: str, seen: Observation, ranked: list[FittedFunction], known: bool
+) -> Identification:
     chances = odds(ranked)
     candidates = tuple(
         Candidate(
@@ -229,7 +252,7 @@ def _record(subject: str, seen: Observation, ranked: list[FittedFunction]) -> Id
         )
         for i, candidate in enumerate(ranked[:SHOWN])
     )
-    first, known = candidates[0], ranked[0].holds and not seen.constant
+    first = candidates[0]
     return Identification(
         subject=subject,
         dtype=seen.fmt.name,
