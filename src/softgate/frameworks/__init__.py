@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from softgate.runtime.fork_lock import BUILDING
@@ -14,7 +15,7 @@ def __getattr__(name: str) -> ModuleType:
     In modules that are themselves being imported write `from softgate.frameworks.torch import …`:
     a thread that waits for this lock must not hold an import that another thread waits for.
     """
-    if name.startswith("_"):
+    if name.startswith("_") or find_spec(f".{name}", __name__) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with BUILDING:
         return import_module(f".{name}", __name__)
