@@ -20,7 +20,7 @@ from softgate.cli.arguments import FunctionParamType
 from softgate.runtime import resolve
 from softgate.runtime.registry import label
 from softgate.studies.compare.trial_functions import trial_name
-from softgate.studies.subjects import InvalidSubjectError, describe, open_session
+from softgate.studies.subjects import InvalidSubjectError, describe, open_session, resolved
 
 CODE = """
 import numpy as np
@@ -96,7 +96,7 @@ def run(command: str, *arguments: str) -> Any:
 def test_every_spelling_means_the_same_function_everywhere(module: str) -> None:
     for spelling, meant in SPELLINGS.items():
         text = spelling.format(module=module)
-        assert label(resolve.activation(text)) == meant, text
+        assert label(resolved.activation(text)) == meant, text
         result = run("emit", text, "--language", "js", "--quantity", "value")
         assert result.exception is None, result.exception
         assert f"export function {meant.partition(':')[0]}(" in result.stdout
@@ -109,7 +109,7 @@ def test_every_spelling_means_the_same_function_everywhere(module: str) -> None:
 @pytest.mark.parametrize("text", ["elu:alpha=0.5", "{module}:bent"])
 def test_commands_that_draw_and_study(module: str, text: str) -> None:
     text = text.format(module=module)
-    meant = label(resolve.activation(text))
+    meant = label(resolved.activation(text))
     for arguments in (["plot", text, "--width", "60"], ["properties", text]):
         result = run(*arguments)
         assert result.exception is None, result.exception
@@ -157,7 +157,7 @@ def test_names_of_what_code_computes(module: str) -> None:
 def test_wrong_functions(module: str, text: str, message: str) -> None:
     text = text.format(module=module)
     with pytest.raises((ValueError, TypeError), match=message):
-        resolve.activation(text)
+        resolved.activation(text)
     for command in ("emit", "properties"):
         result = run(command, text)
         assert isinstance(result.exception, click.UsageError), command
@@ -174,7 +174,7 @@ def test_callables_modules_and_classes() -> None:
         "relu": [lambda x: np.maximum(x, 0), torch.relu, torch.nn.Sequential(torch.nn.ReLU())],
     }
     for name, spelled in objects.items():
-        meant = [resolve.activation(one, by_values=True).name for one in spelled]
+        meant = [resolved.activation(one, by_values=True).name for one in spelled]
         assert meant == [name] * len(spelled)
         assert [sg.identify(one).function for one in spelled] == [name] * len(spelled)
     assert sg.properties(torch.nn.ReLU)[0].function == "relu"
@@ -243,9 +243,9 @@ def test_torch_code_in_a_file_is_identified_in_a_worker(tmp_path: Path) -> None:
 def test_a_file_shadows_no_module(module: str, tmp_path: Path) -> None:
     """`json.py` beside the code of a user is not imported in place of Python's."""
     (tmp_path / "json.py").write_text(CODE)
-    bent = resolve.activation(f"{module}:bent")
+    bent = resolved.activation(f"{module}:bent")
     assert sys.path[-1] == str(tmp_path)
-    shadowed = resolve.activation("json.py:bent")
+    shadowed = resolved.activation("json.py:bent")
     assert shadowed.entry.formula == bent.entry.formula
     import json
 

@@ -26,10 +26,10 @@ class FunctionParamType(ParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Activation | Gated | PassedFunction:
         """Return the function that `value` names."""
-        from softgate.runtime import resolve
+        from softgate.studies.subjects import resolved
 
         try:
-            return resolve.function(value)
+            return resolved.function(value)
         except (ValueError, TypeError, ImportError) as error:
             self.fail(str(error), param, ctx)
 
@@ -49,10 +49,10 @@ class ActivationParamType(FunctionParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Activation:
         """Return the activation that `value` names."""
-        from softgate.runtime import resolve
+        from softgate.studies.subjects import resolved
 
         try:
-            return resolve.activation(value)
+            return resolved.activation(value)
         except (ValueError, TypeError, ImportError) as error:
             self.fail(str(error), param, ctx)
 
@@ -64,10 +64,10 @@ class PassedParamType(FunctionParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Activation | Gated | PassedFunction:
         """Return the function itself."""
-        from softgate.runtime import resolve
+        from softgate.studies.subjects import resolved
 
         try:
-            return resolve.as_passed(value)
+            return resolved.as_passed(value)
         except (ValueError, TypeError, ImportError) as error:
             self.fail(str(error), param, ctx)
 

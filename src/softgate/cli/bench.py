@@ -205,11 +205,12 @@ def _read(file: str) -> Bench:
 def _again(name: str) -> Function:
     """Return a function of an older result by name; raise a usage error if it is not found."""
     from softgate.runtime import names, resolve
+    from softgate.studies.subjects import resolved
 
     try:  # a record names no code of the user to import
         path = names.parse(name)[0].replace(":", ".")
         known = resolve.framework_name(path) is not None
-        return resolve.as_passed(name) if known else names.function(name)
+        return resolved.as_passed(name) if known else names.function(name)
     except ValueError as error:
         raise click.UsageError(
             f"--baseline: the function {name!r} of the older result is not found ({error}): name "
@@ -219,12 +220,11 @@ def _again(name: str) -> Function:
 
 def _defined(functions: tuple[Function, ...]) -> tuple[Activation | Gated, ...]:
     """Return functions with a definition; raise a usage error for other code."""
-    from softgate.runtime import resolve
-    from softgate.studies.subjects import PassedFunction
+    from softgate.studies.subjects import PassedFunction, resolved
 
     try:
         return tuple(
-            resolve.function(f.name) if isinstance(f, PassedFunction) else f for f in functions
+            resolved.function(f.name) if isinstance(f, PassedFunction) else f for f in functions
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None

@@ -18,7 +18,6 @@ import numpy as np
 from softgate.records.files import PICTURES, TABLES, file_format, output_path, write_file
 from softgate.records.packages import require
 from softgate.records.record import STYLE, Cell, Grid, Record, html_page
-from softgate.runtime import resolve
 from softgate.runtime.registry import label
 
 from .palette import Style, style, variants
@@ -182,9 +181,11 @@ def request(
     if reference is not None and quantity != "difference":
         raise ValueError(f'reference is for quantity="difference", not for {quantity!r}')
     low, high = _ends(at)
-    chosen = list(dict.fromkeys(map(resolve.one_array_as_passed, activations)))
+    from softgate.studies.subjects import resolved
+
+    chosen = list(dict.fromkeys(map(resolved.one_array_as_passed, activations)))
     base = (
-        resolve.one_array_as_passed("gelu" if reference is None else reference)
+        resolved.one_array_as_passed("gelu" if reference is None else reference)
         if quantity == "difference"
         else None
     )

@@ -28,7 +28,7 @@ from softgate.records.text import printable
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import this_machine
 from softgate.runtime.registry import activations, label
-from softgate.runtime.resolve import activation, several
+from softgate.studies.subjects.resolved import activation, several
 
 from .elements import MissingRecord, R, Results, Section
 from .page import render_page

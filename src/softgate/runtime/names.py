@@ -82,7 +82,7 @@ def names(source: str | None = None, *, name: str | Callable[..., Any] | None = 
             return Names(records)
         if not PARAMETERS.fullmatch(name) and ":" not in name:
             raise _unknown(name, source, scope)
-    from .resolve import function as resolved
+    from softgate.studies.subjects.resolved import function as resolved
 
     meant = resolved(name, by_values=True).name
     records = tuple(record for record in scope if record.function == meant)
@@ -215,7 +215,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 def function(text: str) -> Activation | Gated:
     """Return the function that a text such as "swiglu" or "elu:alpha=0.5" names.
 
-    For texts from records: nothing is imported. `softgate.runtime.resolve` accepts what users
+    For texts from records: nothing is imported. `studies.subjects.resolved` accepts what users
     write. Raises ValueError as `get` does.
     """
     name, parameters = parse(text)

@@ -5,11 +5,9 @@
 - `module:function`, `package.module.function`, `file.py:function`: code of the user.
 - In Python also an activation, any other callable, an `nn.Module` or its class.
 
-Parameters follow a text after a colon: `elu:alpha=0.5`. `function` and `activation` return the
-function of the catalogue, or the formula of the user, that is meant. Other code has no formula that
-could be read: they refuse it, or with `by_values` return the function that has its values.
-`certify`, `identify`, `bench`, `table` and `plot` run such code itself:
-`softgate.studies.subjects` describes it with `parse` and `split`, and loads it with `load`.
+Parameters follow a text after a colon: `elu:alpha=0.5`. `locate` returns the function of the
+catalogue, the formula of the user, or the code that is meant. `softgate.studies.subjects.resolved`
+makes functions of all of them, `subjects.description` describes code that runs itself.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softgate.records.text import a_type, message_line
 
@@ -30,10 +28,6 @@ from .activation import Activation
 from .gated import Gated
 from .name_table import Name, catalogue_of_names
 from .names import UnknownName, get, parse
-from .registry import label
-
-if TYPE_CHECKING:
-    from softgate.studies.subjects import PassedFunction
 
 FORMS = (
     "a name (gelu, elu:alpha=0.5), a path that `softgate names` prints (torch.nn.functional.gelu), "
@@ -48,67 +42,14 @@ PRIVATE = "softgate_file_"
 """Start of the names of modules whose file has the name of another module."""
 
 
-def function(spelled: Any, *, by_values: bool = False) -> Activation | Gated:
-    """Return the function that is meant; raise ValueError or TypeError if there is none.
-
-    Parameters
-    ----------
-    spelled : str or callable
-        A function in any of the forms of this module.
-    by_values : bool
-        Whether code without a formula stands for the function of the catalogue with its values;
-        otherwise it is refused, except what `names` lists and instances of it.
-
-    Examples
-    --------
-    >>> function("elu:alpha=0.5").parameters, function("jax.nn:gelu").name
-    ({'alpha': 0.5}, 'gelu_tanh')
-    >>> function(lambda x: x * (x > 0), by_values=True).name
-    'relu'
-    """
-    target, parameters, shown = _target(spelled)
-    if isinstance(target, Activation | Gated):
-        return target
-    by_values = by_values or (not isinstance(spelled, str) and _is_listed(target))
-    return _computed_by(target, parameters, shown, by_values)
-
-
-def as_passed(spelled: Any) -> Activation | Gated | PassedFunction:
-    """Return the function itself: one of the catalogue, a formula, or code that is to be called.
-
-    A path of a framework is its code. Errors are those of `function`.
-    """
-    from softgate.studies.subjects import PassedFunction
-
-    if isinstance(spelled, PassedFunction):
-        return spelled
-    record = None
-    if isinstance(spelled, str):
-        place, name = split(parse(spelled)[0])
-        record = framework_name(f"{place}.{name}" if place else name)
-    if record is None or record.gated or record.source in ("softgate", "onnx"):
-        target = _target(spelled)[0]
-        if isinstance(target, Activation | Gated):
-            return target
-    return PassedFunction(spelled)
-
-
-def one_array_as_passed(spelled: Any) -> Activation | PassedFunction:
-    """Return `as_passed`; raise ValueError for a gated function."""
-    meant = as_passed(spelled)
-    if isinstance(meant, Gated):
-        raise _takes_two(meant)
-    return meant
-
-
-def _target(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
+def locate(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
     """Return an activation, or code with its parameters and its name."""
     if isinstance(spelled, Activation | Gated):
         return spelled, {}, ""
     if not isinstance(spelled, str):
         if not callable(spelled):
             raise TypeError(f"{spelled!r} is {a_type(spelled)}: expected a callable, or {FORMS}")
-        return spelled, {}, _shown(spelled)
+        return spelled, {}, shown_as(spelled)
     text, parameters = parse(spelled)
     place, name = split(text)
     if place and framework_name(f"{place}.{name}") is None:
@@ -133,28 +74,6 @@ def _at_path(path: str) -> Any:
         return load(place, name) if place else None
     except NotFound:
         return None
-
-
-def activation(spelled: Any, *, by_values: bool = False) -> Activation:
-    """Return the function of one array that is meant; raise ValueError for a gated one.
-
-    Other errors are those of `function`.
-    """
-    meant = function(spelled, by_values=by_values)
-    if isinstance(meant, Gated):
-        raise _takes_two(meant)
-    return meant
-
-
-def _takes_two(gated: Gated) -> ValueError:
-    return ValueError(f"{gated.name!r} takes two arrays: expected a function of one, such as gelu")
-
-
-def several(functions: Any) -> list[Any]:
-    """Return one function, in any form, or several as a list; nothing is resolved."""
-    if isinstance(functions, str) or callable(functions) or not isinstance(functions, Iterable):
-        return [functions]
-    return list(functions)
 
 
 def split(text: str) -> tuple[str, str]:
@@ -327,52 +246,7 @@ def _guarded(place: str, run: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _computed_by(
-    target: Any, parameters: Mapping[str, Any], shown: str, by_values: bool
-) -> Activation:
-    """Return the function of the catalogue with a callable's values; ValueError if refused."""
-    module_activation = getattr(target, "activation", None)  # of a module of softgate
-    if isinstance(module_activation, Activation) and not parameters:
-        return module_activation
-    from softgate.studies.identify import identify
-    from softgate.studies.subjects import SubjectFailure
-
-    advice = "write its formula with @softgate.activation, or name a function such as gelu"
-    try:
-        identification = identify(target, parameters=parameters)
-    except SubjectFailure as failure:
-        raise ValueError(f"{shown} is not a function of one array ({failure}): {advice}") from None
-    if identification.not_elementwise:
-        raise ValueError(f"{shown} is {identification.not_elementwise}: {advice}")
-    meant = identification.activation
-    if meant is None:
-        raise ValueError(
-            f"{shown} computes no function of the catalogue (the nearest is "
-            f"{identification.candidates[0].function}): {advice}"
-        )
-    if not by_values:
-        raise ValueError(
-            f"{shown} is code without a formula: its values are those of {label(meant)}, name that "
-            "if it is meant, or write its formula with @softgate.activation"
-        )
-    return meant
-
-
-def _is_listed(target: Any) -> bool:
-    """Return whether `names` lists a function or a class, or the class of an instance."""
-    kind = target if hasattr(target, "__name__") else type(target)
-    for record in catalogue_of_names():
-        place, name = split_path(record.path)
-        if name == kind.__name__ and place.partition(".")[0] in sys.modules:
-            try:
-                if load(place, name) is kind:
-                    return True
-            except ValueError:  # this version of the package lacks it
-                continue
-    return False
-
-
-def _shown(target: Any) -> str:
+def shown_as(target: Any) -> str:
     name = getattr(target, "__qualname__", None)
     return name if isinstance(name, str) else type(target).__name__
 

@@ -18,7 +18,7 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.lower import c, cuda, javascript, triton
 from softgate.lower.language_source import RESERVED, EmittedActivation, EmittedFunction
-from softgate.runtime import kernels, resolve
+from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.kernels import Specification
@@ -28,6 +28,7 @@ from softgate.runtime.routes import SMALL_PARAMETER
 
 from . import accuracy
 from .certify import chosen
+from .subjects import resolved
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def emit(
     formats = _formats(key, dtype)
     quantities = chosen("quantity", quantity, QUANTITIES) or LANGUAGES[key].default_quantities
     printer = _printer(key, form)
-    functions = [resolve.function(spelled) for spelled in resolve.several(activation)]
+    functions = [resolved.function(spelled) for spelled in resolved.several(activation)]
     if not functions:
         raise ValueError("no functions were passed: name at least one, such as gelu")
     units = [unit(f, key, formats, quantities, parameters) for f in functions]

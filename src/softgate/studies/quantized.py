@@ -20,9 +20,10 @@ import numpy as np
 from softgate.formula.graph import Node
 from softgate.records.record import Cell, Grid, Record
 from softgate.records.text import a_type
-from softgate.runtime import resolve
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.registry import label
+
+from .subjects import resolved
 
 DTYPES = ("int8", "uint8")
 BITS = 256
@@ -197,7 +198,7 @@ def quantized(
     >>> gelu8.saturated, round(gelu8.max_error_steps, 3)
     (0, 0.486)
     """
-    activation = resolve.activation(function)
+    activation = resolved.activation(function)
     name = getattr(dtype, "__name__", None) or str(dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: choose from {', '.join(DTYPES)}")

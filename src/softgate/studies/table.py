@@ -26,12 +26,11 @@ from softgate.formula.graph import Node
 from softgate.records import exact_digits
 from softgate.records.exact_digits import UNDEFINED, RoundedNumber
 from softgate.records.record import Cell, Grid, Record
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.registry import activations, label
 
-from .subjects import PassedFunction
+from .subjects import PassedFunction, resolved
 
 LIMIT = 100_000
 """The largest number of points; more are probably a mistake in the step."""
@@ -230,11 +229,11 @@ def table(
         if columns is not None or reference is not None:
             raise ValueError("columns and a reference need activations to be named")
         layouts: list[tuple[str, list[Column]]] = [
-            (title, [(quantity, resolve.activation(name), None) for name, quantity in chosen])
+            (title, [(quantity, resolved.activation(name), None) for name, quantity in chosen])
             for title, chosen in LAYOUTS
         ]
     else:
-        chosen = [resolve.one_array_as_passed(function) for function in functions]
+        chosen = [resolved.one_array_as_passed(function) for function in functions]
         layouts = [("", _columns(chosen, columns, reference))]
     return _fill(layouts, places, digits)
 
@@ -244,7 +243,7 @@ def _columns(
     columns: str | Sequence[str] | None,
     against: str | Callable[..., Any] | None,
 ) -> list[Column]:
-    reference = None if against is None else resolve.one_array_as_passed(against)
+    reference = None if against is None else resolved.one_array_as_passed(against)
     by_default = columns is None
     if columns is None:
         columns = ("value", "slope") if reference is None else ("value", "difference", "relative")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from softgate.records.packages import require
-from softgate.runtime import resolve
 from softgate.runtime.registry import activations, label
 
 from .modules import make
@@ -41,7 +40,9 @@ def register_huggingface(*functions: Any) -> tuple[str, ...]:
     require("transformers", purpose="register_huggingface")
     from transformers.activations import ACT2FN
 
-    chosen = [*activations().values(), *map(resolve.activation, functions)]
+    from softgate.studies.subjects import resolved
+
+    chosen = [*activations().values(), *map(resolved.activation, functions)]
     names = {PREFIX + label(function): function for function in chosen}
     ACT2FN.update({name: (make, {"name": function}) for name, function in names.items()})
     return tuple(names)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from softgate.formula.formats import FORMATS
 from softgate.frameworks.block_arguments import check_choice, check_widths
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.machine import free_bytes, in_bytes, this_machine
 from softgate.runtime.registry import label
 
 from .. import Progress
+from ..subjects import resolved
 from .flops import Operations, kernel_operations, linear_flops
 from .interleave import Statistics, SystemLoad, TurnTimes, interleave, statistics
 from .layer_record import OURS, PHASES, REFERENCES, Layer, LayerRow
@@ -144,14 +144,14 @@ def measure_layer(
 
 def _functions(activations: Any) -> list[Activation | Gated]:
     """Return the functions to measure, each kind's reference first."""
-    functions = [resolve.function(spelled) for spelled in resolve.several(activations)]
+    functions = [resolved.function(spelled) for spelled in resolved.several(activations)]
     if not functions:
         raise ValueError("activations is empty: expected at least one, such as gelu")
     by_name: dict[str, Activation | Gated] = {}
     for kind in (Activation, Gated):
         chosen = [function for function in functions if isinstance(function, kind)]
         if chosen:
-            reference = resolve.function(REFERENCES["gated" if kind is Gated else "plain"])
+            reference = resolved.function(REFERENCES["gated" if kind is Gated else "plain"])
             by_name |= {_label(function): function for function in (reference, *chosen)}
     return list(by_name.values())
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
@@ -17,7 +16,7 @@ from .. import Progress
 from ..accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..certify import certify
 from ..certify.record import Certificate, Measurement
-from ..subjects import InvalidSubjectError, SubjectFailure
+from ..subjects import InvalidSubjectError, SubjectFailure, resolved
 from ..subjects.peers import IMPLEMENTATIONS, Peer, peers, subject
 from .pareto_record import Pareto, ParetoPoint, marked
 from .record import OURS, Bench, BenchRow
@@ -72,7 +71,7 @@ def measure_pareto(
     >>> [point.max_ulp < 4 for point in measure_pareto(times, samples=2000).front]
     [True]
     """
-    activation, start = resolve.activation(function), perf_counter()
+    activation, start = resolved.activation(function), perf_counter()
     rows = chosen_rows(bench, activation, dtype, threads)
     timed = peers(activation, [row.implementation for row in rows])
     errors: dict[str, Measurement | str] = {}

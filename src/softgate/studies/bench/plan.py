@@ -8,14 +8,13 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import Machine
 from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import available
 
 from .. import counted
-from ..subjects import PassedFunction
+from ..subjects import PassedFunction, resolved
 from ..subjects.peers import IMPLEMENTATIONS, Peer, absent, peers
 from .inputs import check_memory, dtype_of, size
 from .record import OURS, RELU, Settings
@@ -145,11 +144,11 @@ def choose_functions(
     """
     if functions is None:
         return tuple(activations().values())
-    names = resolve.several(functions)
+    names = resolved.several(functions)
     if not names:
         raise ValueError("functions is empty: name some, or leave it out for the whole catalogue")
     chosen: list[Function] = []
-    for function in map(resolve.one_array_as_passed, names):
+    for function in map(resolved.one_array_as_passed, names):
         chosen.append(function)
         if isinstance(function, PassedFunction):
             in_program = not function.importable

@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from softgate.records.packages import require
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
 from .. import Progress
 from ..identify import UNKNOWN, identified
-from ..subjects import InvalidSubjectError, Session, Subject, SubjectFailure, describe, open_session
+from ..subjects import (
+    InvalidSubjectError,
+    Session,
+    Subject,
+    SubjectFailure,
+    describe,
+    open_session,
+    resolved,
+)
 from ..subjects.session import TIME_LIMIT
 from .measure import ORDER, CertifyPlan, CertifyRun
 from .record import Certificate
@@ -109,7 +116,7 @@ def certify(
     if state is not None:
         check_state(Path(state), exhaustive)
     described = describe(subject, parameters, slope=slope, framework=framework)
-    measured_as = None if reference is None else resolve.activation(reference)
+    measured_as = None if reference is None else resolved.activation(reference)
     named = (described.c_dtype,) if described.kind == "c" else None  # by the C symbol
     plan = CertifyPlan(
         chosen("quantity", quantity, QUANTITIES),

@@ -12,6 +12,7 @@ from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.registry import functions
 
+from ..subjects import resolved
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds
 from .published_experiments import PublishedExperiment, preset
 from .record import Pairs, check_pairs
@@ -92,10 +93,10 @@ class ComparisonRequest:
         if self.activations is None:
             activations: list[FunctionLike] = list(trainable.default_activations)
         else:
-            activations = resolve.several(self.activations)
-        resolved = [trial_name(activation) for activation in activations]
-        names = [name for name, _ in resolved]
-        formulas = {formula.key: formula for _, formula in resolved if formula is not None}
+            activations = resolved.several(self.activations)
+        named = [trial_name(activation) for activation in activations]
+        names = [name for name, _ in named]
+        formulas = {formula.key: formula for _, formula in named if formula is not None}
         if not formulas:
             return trainable, names
         _check_names(formulas.values())

@@ -16,12 +16,13 @@ from typing import Any
 from softgate.catalogue.entry import Parameter
 from softgate.formula.graph import Node
 from softgate.lower.notation import infix
-from softgate.runtime import names, resolve
+from softgate.runtime import names
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, label
 from softgate.runtime.user_formula import composed
 
+from ..subjects import resolved
 from .trial import Arms, Trainable, TrialFunction
 
 Function = Activation | Gated
@@ -114,16 +115,16 @@ def function(text: str) -> Function:
 def trial_name(activation: Any) -> tuple[str, PicklableFormula | None]:
     """Return the text that names an activation in trials, and the formula to send with them.
 
-    The activation is written in any form of `softgate.runtime.resolve`, or as a trial names it.
+    The activation is written in any form of `runtime.resolve`, or as a trial names it.
     """
     in_trial = isinstance(activation, str) and MARK in activation
-    resolved = function(activation) if in_trial else resolve.function(activation)
-    if isinstance(resolved, Gated):
-        return _gated_label(resolved), None
-    if resolved.entry.user is None:
-        return label(resolved), None
-    formula = PicklableFormula.of(resolved)
-    return label(resolved).replace(resolved.name, formula.key, 1), formula
+    meant = function(activation) if in_trial else resolved.function(activation)
+    if isinstance(meant, Gated):
+        return _gated_label(meant), None
+    if meant.entry.user is None:
+        return label(meant), None
+    formula = PicklableFormula.of(meant)
+    return label(meant).replace(meant.name, formula.key, 1), formula
 
 
 def shown(text: str) -> str:

@@ -15,6 +15,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
 from ..models.loading import Loss, load_inputs, target_loss, target_of, tensors
+from ..subjects import resolved
 from .observer import ActivationCall
 from .recognition import RecognisedFunction
 from .record import Diagnosis, ReplacedSite, WhatIf
@@ -154,7 +155,7 @@ def what_if(
     >>> effect.outputs_moved < 0.01
     True
     """
-    new = resolve.activation(replacement)
+    new = resolved.activation(replacement)
     model, batches, loss = load_inputs(model, batches, loss, trust=trust)
     replaced = None if only is None else _recorded_name(only)
     if not isinstance(batches, list | tuple):
@@ -187,10 +188,10 @@ def _recorded_name(only: str | Callable[..., Any]) -> str:
     """Return the name that a function has in the record of `diagnose`."""
     if isinstance(only, str) and not resolve.is_code(only):
         try:
-            return label(resolve.activation(only, by_values=True))
+            return label(resolved.activation(only, by_values=True))
         except ValueError:  # a name of the record alone, such as 0.5·gelu
             return only
-    return label(resolve.activation(only, by_values=True))
+    return label(resolved.activation(only, by_values=True))
 
 
 def _replaced_sites(now: ReplacementWatch, then: ReplacementWatch) -> tuple[ReplacedSite, ...]:

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from softgate.formula.formats import FORMATS, Format, dtype_of
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
 
-from ..subjects import Session, SubjectFailure, describe, open_session
+from ..subjects import Session, SubjectFailure, describe, open_session, resolved
 from ..subjects.session import TIME_LIMIT
 from .elementwise import dependence
 from .families import Family, Float64s, Observation, points
@@ -101,7 +100,7 @@ def identify(
     described = describe(subject, parameters, framework=framework)
     if dtype is None and described.kind == "c":
         dtype = described.c_dtype
-    candidates = None if among is None else [resolve.activation(one) for one in among]
+    candidates = None if among is None else [resolved.activation(one) for one in among]
     with open_session(described, isolated=isolated, time_limit=time_limit) as session:
         return identified(session, described.shown, dtype, candidates)
 

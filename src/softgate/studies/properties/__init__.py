@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from softgate.records import exact_digits
-from softgate.runtime.resolve import activation
 
+from ..subjects.resolved import activation
 from .record import PropertyTable as PropertyTable
 
 MOST_DIGITS = 15

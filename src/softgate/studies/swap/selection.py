@@ -14,13 +14,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from softgate.records.text import a_type
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import parse
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
 from ..models.record import Scan, ScannedActivation
+from ..subjects import resolved
 from .record import UnswappedActivation
 
 Replacements = Mapping[Any, Any] | str | Callable[..., Any]
@@ -80,7 +80,7 @@ def select(
                 f"replacements is {a_type(replacements)}: expected a function, or a mapping, "
                 f"{SUCH_AS}"
             )
-        others = {a.label for a in scanned} - {label(resolve.activation(replacements))}
+        others = {a.label for a in scanned} - {label(resolved.activation(replacements))}
         if len(others) > 1:
             error = SeveralFunctions(
                 f"{name} has several functions: expected a mapping, {SUCH_AS}; {summary(scanned)}"
@@ -92,7 +92,7 @@ def select(
         raise ValueError(f"replacements is empty: expected a mapping, {SUCH_AS}")
     chosen: dict[int, tuple[int, Any, Activation]] = {}
     for key, value in replacements.items():
-        new = resolve.activation(value)
+        new = resolved.activation(value)
         rank, selects = _selector(key, scanned, name, shared or {}, separator)
         for i, activation in enumerate(scanned):
             if not selects(activation):
@@ -143,7 +143,7 @@ def _selector(
         return PATTERN, by_pattern
     selects = _by_function(key, scanned, name)
     if not any(map(selects, scanned)):
-        shown = key if isinstance(key, str) else label(resolve.activation(key, by_values=True))
+        shown = key if isinstance(key, str) else label(resolved.activation(key, by_values=True))
         raise ValueError(f"{shown!r} selects nothing in {name}; {summary(scanned)}")
     return FUNCTION, selects
 
@@ -162,7 +162,7 @@ def _refuse_ambiguous(
 
 def _by_function(key: Any, scanned: Sequence[ScannedActivation], name: str) -> Selects:
     try:
-        meant = resolve.activation(key, by_values=True)
+        meant = resolved.activation(key, by_values=True)
     except ValueError as error:
         if not isinstance(key, str):
             raise
