@@ -56,15 +56,10 @@ def compiled(
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
     """Record softgate's operator; in exports and on other devices, torch's operators."""
-    composed = path(x) == "torch"
-    options = (
-        arithmetic,
-        numbers(parameters),
-        x.dtype,
-        composed,
-        decompositions.must_match_kernels(x),
+    composed, exact = path(x) == "torch", decompositions.must_match_kernels(x)
+    key, values, form = arguments(
+        _constants, parameters, activation, quantity, arithmetic, x.dtype, composed, exact
     )
-    key, values, form = _constants(activation, quantity, *options)
     if composed:
         return getattr(decompositions.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
@@ -79,33 +74,32 @@ def compiled_backward(
 ) -> torch.Tensor:
     """Return slope(x)·grad, recorded as by `compiled`."""
     x, grad = torch.broadcast_tensors(x, grad)
-    composed = path(x) == "torch"
-    options = (
-        arithmetic,
-        numbers(parameters),
-        x.dtype,
-        composed,
-        decompositions.must_match_kernels(x),
+    composed, exact = path(x) == "torch", decompositions.must_match_kernels(x)
+    key, values, form = arguments(
+        _constants, parameters, activation, "slope", arithmetic, x.dtype, composed, exact
     )
-    key, values, form = _constants(activation, "slope", *options)
     if composed:
         return getattr(decompositions.COMPILED, form)(x, *values) * grad
     return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
 
 
-def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
-    """Return parameters as numbers, including those that a compiler replaced by symbols."""
+def arguments(make: Callable[..., Any], parameters: Mapping[str, Any], *others: Any) -> Any:
+    """Return make(parameters, *others), constants of the graph, with numbers as parameters.
+
+    A parameter may be a symbol of the compiler. At one that is a tensor the graph ends, since a
+    kernel needs its number; `make` then runs outside of the compiler.
+    """
     if any(isinstance(value, torch.Tensor) for value in parameters.values()):
         _disable_reader()
-        parameters = decompositions.COMPILED.read(parameters)
+        return decompositions.COMPILED.read(make, parameters, *others)
     # Every compiler of torch has imported this module, which imports sympy for half a second.
     symbols = torch.fx.experimental.symbolic_shapes
-    return {name: symbols.guard_scalar(value) for name, value in parameters.items()}
+    return make({n: symbols.guard_scalar(v) for n, v in parameters.items()}, *others)
 
 
 @constant_when_compiled
 def _disable_reader() -> None:
-    """Set `COMPILED.read`, at which a graph ends: a kernel needs the numbers.
+    """Set `COMPILED.read`, at which a graph ends.
 
     Called during a trace, because `torch.compiler.disable` imports torch's compiler.
     """
@@ -113,16 +107,16 @@ def _disable_reader() -> None:
         decompositions.COMPILED.read = torch.compiler.disable(_read, reason="a tensor parameter")
 
 
-def _read(parameters: Mapping[str, Any]) -> dict[str, float]:
-    return {name: finite_number(name, value) for name, value in parameters.items()}
+def _read(make: Callable[..., Any], parameters: Mapping[str, Any], *others: Any) -> Any:
+    return make({name: finite_number(name, v) for name, v in parameters.items()}, *others)
 
 
 @constant_when_compiled
 def _constants(
+    parameters: Mapping[str, float],
     activation: Activation,
     quantity: str,
     arithmetic: str | None,
-    parameters: Mapping[str, float],
     dtype: torch.dtype,
     composed: bool,
     ours: bool,

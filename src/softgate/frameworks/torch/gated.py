@@ -23,7 +23,7 @@ from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out
 from . import openmp, operators, small_tensors
-from .compiled import explain_compiled, key_for, numbers
+from .compiled import arguments, explain_compiled, key_for
 from .cpu_kernels import BoundGated, halves
 from .decompositions import constant_when_compiled
 from .dispatch import as_floats, both_plain, is_nested, path, plain
@@ -93,10 +93,9 @@ def _compiled(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> Tensor:
-    parameters = numbers(parameters)
-    key, values = _constants(function, arithmetic, parameters, gate.dtype)
+    key, values, numbers = arguments(_constants, parameters, function, arithmetic, gate.dtype)
     if composes(gate, other):
-        return composed(function, "value", gate, other, None, arithmetic, parameters)[0]
+        return composed(function, "value", gate, other, None, arithmetic, dict(numbers))[0]
     return torch.ops.softgate.gated(gate, other, key, values, arithmetic or "")
 
 
@@ -212,13 +211,13 @@ def _of_halves(bound: BoundGated, x: Tensor, dim: int, gate_first: bool) -> Tens
 
 @constant_when_compiled
 def _constants(
-    function: Gated, arithmetic: str | None, parameters: Mapping[str, float], dtype: torch.dtype
+    parameters: Mapping[str, float], function: Gated, arithmetic: str | None, dtype: torch.dtype
 ) -> Any:
-    """Return an operator's arguments for the kernels, checked during tracing."""
+    """Return an operator's arguments for the kernels, and the parameters; checked in tracing."""
     bound = bind(function, arithmetic, dict(parameters))
     bound.route("value", dtype)
     operators.prepare_sharding()
-    return key_for(bound), bound.values
+    return key_for(bound), bound.values, tuple(parameters.items())
 
 
 @lru_cache(maxsize=256)
