@@ -44,7 +44,7 @@ def wait(trial: Trial, messages: ProgressCallback) -> tuple[TrainingResult, list
     for part in range(10):
         time.sleep(max(0.0, began + seconds * (part + 1) / 10 - time.time()))
         messages(part + 1, 10, 1.0)
-    return TrainingResult(score=0.0, more={"began": began, "ended": time.time()}), []
+    return TrainingResult(score=0.0, extra_metrics={"began": began, "ended": time.time()}), []
 
 
 def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float, float]]:
@@ -56,8 +56,8 @@ def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float
     events: list[Event] = []
     with Executor(Waiting(), store, on=on, jobs=2) as executor:
         outcomes = executor.run(trials, events.append)
-    mores = [outcome.measured.extra_metrics or {} for outcome in outcomes]
-    return sorted((more["began"], more["ended"]) for more in mores)
+    metrics = [outcome.measured.extra_metrics or {} for outcome in outcomes]
+    return sorted((each["began"], each["ended"]) for each in metrics)
 
 
 def busy(result: list[tuple[float, float]]) -> tuple[float, float]:

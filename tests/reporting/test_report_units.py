@@ -296,8 +296,8 @@ def test_digits_are_learnt_and_torch_state_is_restored(monkeypatch: pytest.Monke
     for watched, function in zip(study.watched, ("relu", "gelu"), strict=True):
         assert [site.function for site in watched.seen.sites] == [function] * digits.LAYERS
         assert watched.seen.steps == 40
-        assert watched.right is not None
-        assert watched.right > 0.2  # guesses are right in a tenth
+        assert watched.test_accuracy is not None
+        assert watched.test_accuracy > 0.2  # guesses are right in a tenth
         assert pictured(watched.seen) == {"outputs", "units", "deaths", "gradients"}
     relu, gelu = (watched.seen for watched in study.watched)
     assert [finding.kind for finding in gelu.findings] == []

@@ -180,7 +180,7 @@ def test_columns_and_differences() -> None:
     )
     assert [row.value for row in table.rows if row.x == 0.0] == [0.5, 0.0, None]
     quantities = {row.quantity for row in table.rows}
-    assert quantities == {"value", "difference to gelu", "relative difference to gelu"}
+    assert quantities == {"value", "difference from gelu", "relative difference from gelu"}
 
 
 def test_parameters_are_the_decimals_they_print_as() -> None:

@@ -108,7 +108,7 @@ OPTIONS = (
     ),
     click.option("--no-store", is_flag=True, help="Save no trials."),
     click.option(
-        "--on", default="local", show_default=True, metavar="PLACE",
+        "--on", default="local", show_default=True, metavar="WHERE",
         help="local processes, here (this process), ray, or ray://host:port.",
     ),
     click.option(

@@ -97,7 +97,7 @@ def curve(
     log: bool = False,
     label: str = "",
 ) -> Curve:
-    """Return an activation's value, slope, curvature, or its difference to another function.
+    """Return an activation's value, slope, curvature, or its difference from another function.
 
     Parameters
     ----------

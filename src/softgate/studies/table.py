@@ -299,7 +299,7 @@ def _quantity(column: Column) -> str:
     if reference is None:
         return quantity
     what = "difference" if quantity == "difference" else "relative difference"
-    return f"{what} to {label(reference)}"
+    return f"{what} from {label(reference)}"
 
 
 def _quantities(function: Function) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from watched import seeded  # noqa: E402, F401
 
 import softgate as sg  # noqa: E402
 from softgate.studies.diagnose.findings import condition  # noqa: E402
-from softgate.studies.diagnose.recognition import recognise  # noqa: E402
 from softgate.studies.diagnose.record import WhatIf  # noqa: E402
+from softgate.studies.models.torch_recognition import recognise  # noqa: E402
 from softgate.torch import diagnose, what_if  # noqa: E402
 
 

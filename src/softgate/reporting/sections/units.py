@@ -63,11 +63,11 @@ LONG = 16
 
 @dataclass(frozen=True)
 class NetworkDiagnosis:
-    """An observed network; `right` is its accuracy on the digits held out."""
+    """An observed network; `test_accuracy` is that on the digits held out."""
 
     title: str
     seen: Diagnosis
-    right: float | None = None
+    test_accuracy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,8 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
             model, diagnosis = _train(activation, train.x, train.y)
             title = f"network trained with {name}"
             with torch.no_grad():
-                right = float((model(test.x).argmax(dim=1) == test.y).float().mean())
-            watched.append(NetworkDiagnosis(name, replace(diagnosis, model=title), right))
+                test_accuracy = float((model(test.x).argmax(dim=1) == test.y).float().mean())
+            watched.append(NetworkDiagnosis(name, replace(diagnosis, model=title), test_accuracy))
             exchange = what_if(model, [test.x], other, loss=lambda y, _: cross_entropy(y, test.y))
             replacements.append(replace(exchange, model=title))
     about = ABOUT.format(train=len(train), test=len(test))
@@ -393,9 +393,13 @@ def _findings(network: NetworkDiagnosis) -> str:
     findings = network.seen.findings
     kinds = list(dict.fromkeys(finding.kind for finding in findings))
     problems = f"problems found: {', '.join(kinds)}" if kinds else "no problems found"
-    right = "" if network.right is None else f"; {100 * network.right:.1f} % test accuracy"
+    accuracy = (
+        ""
+        if network.test_accuracy is None
+        else f"; {100 * network.test_accuracy:.1f} % test accuracy"
+    )
     count = counted(len(network.seen.sites), "activation")
-    head = f"<h3>{escape(f'{network.title}: {count}, {problems}{right}')}</h3>"
+    head = f"<h3>{escape(f'{network.title}: {count}, {problems}{accuracy}')}</h3>"
     groups = groupby(findings, key=lambda finding: finding.advice)
     items = "".join(_group(advice, list(group)) for advice, group in groups)
     return head + (f"<ul>{items}</ul>" if items else "")

@@ -86,7 +86,7 @@ def _joined(one: Errors, other: Errors) -> Errors:
     arrays = {
         field.name: np.concatenate([getattr(one, field.name), getattr(other, field.name)])
         for field in fields(Errors)
-        if field.name not in ("fmt", "doubt_ulp")
+        if field.name not in ("fmt", "uncertainty_ulp")
     }
     distinct = np.unique(arrays["x"], return_index=True)[1]
     return Errors(one.fmt, **{name: array[distinct] for name, array in arrays.items()})

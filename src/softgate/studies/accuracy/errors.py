@@ -91,14 +91,16 @@ class Errors:
     """In ulps of the scale; infinite for NaN or inf where the truth is finite, and vice versa."""
     own_ulp: Float64s
     """In ulps of the exact result, which determine whether a result is correctly rounded."""
-    doubt_ulp: Float64s | float = 0.0
+    uncertainty_ulp: Float64s | float = 0.0
     """The uncertainty of `own_ulp`."""
 
     def __getitem__(self, index: Any) -> Errors:
-        doubt = self.doubt_ulp[index] if isinstance(self.doubt_ulp, np.ndarray) else self.doubt_ulp
+        uncertainty = self.uncertainty_ulp
+        if isinstance(uncertainty, np.ndarray):
+            uncertainty = uncertainty[index]
         x, computed, truth = self.x[index], self.computed[index], self.truth[index]
         return Errors(
-            self.fmt, x, computed, truth, self.error_ulp[index], self.own_ulp[index], doubt
+            self.fmt, x, computed, truth, self.error_ulp[index], self.own_ulp[index], uncertainty
         )
 
     @property

@@ -168,7 +168,7 @@ class RegionTally:
         self.include_largest(part)
         with np.errstate(invalid="ignore"):
             self.sum_ulp += float(np.sum(error))
-            near, below = np.abs(own_ulp - 0.5) <= part.doubt_ulp, own_ulp < 0.5
+            near, below = np.abs(own_ulp - 0.5) <= part.uncertainty_ulp, own_ulp < 0.5
         undecided = int(np.count_nonzero(near))
         self.undecided += undecided
         self.rounded += int(np.count_nonzero(below))

@@ -299,7 +299,7 @@ def _tally(reference: Reference, errors: Errors) -> RegionTally:
     tally = RegionTally()
     if errors.x.size:
         tally.add(errors)
-        doubtful = np.flatnonzero(np.abs(errors.own_ulp - 0.5) <= errors.doubt_ulp)
+        doubtful = np.flatnonzero(np.abs(errors.own_ulp - 0.5) <= errors.uncertainty_ulp)
         if 0 < doubtful.size <= MOST_DECISIONS:
             for i in doubtful.tolist():
                 x, y = float(errors.x[i]), float(errors.computed[i])

@@ -234,8 +234,8 @@ class RegionMeter:
         error = _measured(self.error, x32, y32, truth, scale)
         with np.errstate(invalid="ignore", divide="ignore"):
             inverse = own_ulp / error  # ulp of the scale over ulp of the truth
-        doubt = self.margin * np.where(np.isfinite(inverse), inverse, 1.0)
-        return Errors(FLOAT32, x, y, truth, error, own_ulp, doubt)
+        uncertainty = self.margin * np.where(np.isfinite(inverse), inverse, 1.0)
+        return Errors(FLOAT32, x, y, truth, error, own_ulp, uncertainty)
 
 
 def _measured(

@@ -24,9 +24,9 @@ from softgate.runtime.registry import label
 from ..identify import UNKNOWN
 from ..models.keras_model import all_layers, is_elementwise, operations_of, sites
 from ..models.record import ScannedActivation
+from ..models.torch_recognition import RecognisedFunction
 from .measure import norm
 from .observer import ActivationCall
-from .recognition import RecognisedFunction
 from .record import Diagnosis, UnobservedCalls
 from .statistics import diagnosis
 from .watch import SiteStatistics

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import get_ident
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from weakref import ReferenceType, ref
 
 import torch
@@ -29,15 +29,26 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from softgate.frameworks.torch.cpu_kernels import has_memory
 from softgate.records.text import a_type, visible
 
-from .activation_calls import ACTIVATIONS, GATED_CALLS, LAYERS, PRODUCTS, SCALING, patched_calls
-from .measure import GradientHooks
-from .recognition import (
+from ..models.torch_calls import (
+    ACTIVATIONS,
+    GATED_CALLS,
+    LAYERS,
+    PRODUCTS,
+    SCALING,
+    patched_calls,
+)
+from ..models.torch_recognition import (
+    QUANTISED,
+    SCRIPTED,
     Function,
     RecognisedFunction,
+    Unobservable,
+    module_problem,
     recognise_call,
     recognise_module,
     without_hooks,
 )
+from .measure import GradientHooks
 
 MOST_CALLS = 64
 """Maximum number of sites of one name in one forward of a module; later calls belong to the last
@@ -46,23 +57,6 @@ MOST_NAMES = 1000
 """Maximum number of names recorded for each kind of `Unobservable`."""
 
 
-class Unobservable(NamedTuple):
-    """The reason why calls cannot be observed, and advice; reported as a finding."""
-
-    why: str
-    advice: str
-
-
-SCRIPTED = Unobservable(
-    "scripted modules run outside Python", "watch the modules they were scripted from"
-)
-RECURRENT = Unobservable(
-    "the tanh and sigmoid of a recurrent layer are inside one torch function",
-    "write the recurrence as a module that calls torch.tanh and torch.sigmoid",
-)
-QUANTISED = Unobservable(
-    "quantised tensors are computed by fused functions", "watch the model before it is quantised"
-)
 COMPLEX = Unobservable(
     "a complex value is neither positive nor negative",
     "watch real and imaginary parts in a module of their own",
@@ -85,20 +79,6 @@ OTHER_THREAD = Unobservable(
     "another thread than the one that began to watch called the model",
     "begin to watch in the thread that calls the model",
 )
-
-_QUANTISED_ACTIVATIONS = ("ReLU", "ELU", "Hardswish", "Sigmoid", "LSTM", "GRU", "RNN")
-
-
-def module_problem(module: nn.Module) -> Unobservable | None:
-    """Return why the activations inside a module cannot be observed, or None."""
-    if isinstance(module, torch.jit.ScriptModule):
-        return SCRIPTED
-    if isinstance(module, nn.RNNBase | nn.RNNCellBase):
-        return RECURRENT
-    package, name = type(module).__module__, type(module).__name__
-    if package.startswith("torch.ao.nn") and "quantized" in package:
-        return QUANTISED if any(part in name for part in _QUANTISED_ACTIVATIONS) else None
-    return None
 
 
 def operand_problem(x: Any) -> Unobservable | None:

@@ -15,9 +15,9 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
 from ..models.loading import Loss, load_inputs, target_loss, target_of, tensors
+from ..models.torch_recognition import RecognisedFunction
 from ..subjects import resolved
 from .observer import ActivationCall
-from .recognition import RecognisedFunction
 from .record import Diagnosis, ReplacedSite, WhatIf
 from .watch import Watch
 

@@ -19,8 +19,8 @@ from softgate.lower.column_sums import FIELDS
 from . import record
 from .findings import SCALED, findings
 from .measure import CallSums, Float64s
-from .recognition import FunctionShape
 from .record import Thresholds
+from .shapes import FunctionShape
 
 HALF = 48
 """Bins of a histogram on each side of 0."""

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..identify import UNKNOWN
+from ..models.torch_recognition import RecognisedFunction
 from .measure import GradientHooks, count, histogram_sample, slope_of
 from .observer import ActivationCall, Observer
-from .recognition import FunctionShape, RecognisedFunction, shape_of
 from .record import Diagnosis, Thresholds, UnobservedCalls
+from .shapes import FunctionShape, shape_of
 from .statistics import SiteSums, diagnosis
 
 MOST_WIDTHS = 8

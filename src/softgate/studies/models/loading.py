@@ -43,8 +43,13 @@ TARGETS = ("target", "targets", "labels", "y")
 """Names of an array that a loss compares the output with."""
 
 FORWARDING = {
-    Path(__file__).parents[1] / "diagnose" / name
-    for name in ("activation_calls.py", "measure.py", "observer.py", "recognition.py")
+    Path(__file__).parents[1] / name
+    for name in (
+        "diagnose/measure.py",
+        "diagnose/observer.py",
+        "models/torch_calls.py",
+        "models/torch_recognition.py",
+    )
 }
 """Modules of softgate that call functions of the model."""
 

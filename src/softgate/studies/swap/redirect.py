@@ -30,8 +30,8 @@ from torch.overrides import TorchFunctionMode
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
-from ..diagnose.activation_calls import ACTIVATIONS, GATED_CALLS
-from ..diagnose.recognition import recognise_call
+from ..models.torch_calls import ACTIVATIONS, GATED_CALLS
+from ..models.torch_recognition import recognise_call
 
 CALL = nn.Module._call_impl.__code__
 CHECKPOINT = torch.utils.checkpoint.__file__

@@ -29,12 +29,11 @@ from softgate.runtime.registry import label
 from softgate.torch import modules as softgate_modules
 from softgate.torch.modules import make
 
-from ..diagnose.observer import module_problem
-from ..diagnose.recognition import recognise, recognise_module
 from ..identify import UNKNOWN
 from ..models.record import Scan, ScannedActivation
 from ..models.torch_model import scan_torch
 from ..models.torch_programs import is_exported, module_of
+from ..models.torch_recognition import module_problem, recognise, recognise_module
 from .huggingface_config import update_configurations
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import NOT_SELECTED, OURS_ALREADY, Replacements, computed, left_unchanged, select

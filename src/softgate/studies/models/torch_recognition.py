@@ -1,4 +1,4 @@
-"""Which activation a module or a call computes, identified by its values, and its shape.
+"""Which activation a module or a call computes, identified by its values, and what hides one.
 
 Each kind of call is identified once for the life of the process.
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,14 +18,10 @@ from softgate.runtime.registry import activations, label
 
 from ..identify import UNKNOWN, identify
 from ..subjects import SubjectFailure
-from .activation_calls import CallForm
-from .measure import SaturationLimits
-from .record import Thresholds
+from .torch_calls import CallForm
 
 MOST_REMEMBERED = 1024
 """Maximum number of cached results."""
-FAR = np.array([-1e6, -1e3, 0.0, 1e3, 1e6])
-"""Points that show whether a function is bounded."""
 
 Function = Callable[[Tensor], Tensor]
 
@@ -169,32 +164,34 @@ def is_elementwise(function: Function) -> bool:
     return same and curved and bool(torch.isfinite(y).all())
 
 
-class FunctionShape(NamedTuple):
-    """Properties of a function that determine which figures apply to it."""
+class Unobservable(NamedTuple):
+    """The reason why calls cannot be observed, and advice; reported as a finding."""
 
-    bounds: SaturationLimits
-    bounded: bool
-    """Whether it has a least and a greatest value."""
-    gate: bool
-    """Whether value/x is the openness of a gate."""
-    valley: bool
-    """Whether it falls somewhere and rises elsewhere, so that units can be trapped."""
+    why: str
+    advice: str
 
 
-def shape_of(recognised: RecognisedFunction | None, thresholds: Thresholds) -> FunctionShape:
-    """Return the shape of a function, with the bounds from which it counts as saturated."""
-    if recognised is None or not isinstance(recognised.activation, Activation):
-        return FunctionShape(SaturationLimits(thresholds.flat), False, True, True)
-    activation = recognised.activation
-    x = np.concatenate([FAR, np.linspace(-50, 50, 20001)])
-    with np.errstate(all="ignore"):
-        y, slope = (np.asarray(f(x)) * recognised.scale for f in (activation, activation.slope))
-    valley = bool(np.nanmin(slope) < 0 < np.nanmax(slope))
-    if not bool(np.all(np.abs(y[[0, 4]] - y[[1, 3]]) <= 0.01)):
-        gate = bool(y[2] == 0 and y[4] / FAR[4] > 0.1)
-        return FunctionShape(SaturationLimits(thresholds.flat), False, gate, valley)
-    margin = thresholds.saturation * float(y.max() - y.min())
-    low, high = float(y.min()) + margin, float(y.max()) - margin
-    # A bound that is the value at 0, as for relu6, is not saturation: such units are dead.
-    low, high = (-np.inf if y[2] <= low else low), (np.inf if y[2] >= high else high)
-    return FunctionShape(SaturationLimits(thresholds.flat, low, high), True, False, valley)
+SCRIPTED = Unobservable(
+    "scripted modules run outside Python", "watch the modules they were scripted from"
+)
+RECURRENT = Unobservable(
+    "the tanh and sigmoid of a recurrent layer are inside one torch function",
+    "write the recurrence as a module that calls torch.tanh and torch.sigmoid",
+)
+QUANTISED = Unobservable(
+    "quantised tensors are computed by fused functions", "watch the model before it is quantised"
+)
+
+_QUANTISED_ACTIVATIONS = ("ReLU", "ELU", "Hardswish", "Sigmoid", "LSTM", "GRU", "RNN")
+
+
+def module_problem(module: nn.Module) -> Unobservable | None:
+    """Return why the activations inside a module cannot be observed, or None."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return SCRIPTED
+    if isinstance(module, nn.RNNBase | nn.RNNCellBase):
+        return RECURRENT
+    package, name = type(module).__module__, type(module).__name__
+    if package.startswith("torch.ao.nn") and "quantized" in package:
+        return QUANTISED if any(part in name for part in _QUANTISED_ACTIVATIONS) else None
+    return None
