@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden import check_golden
+from golden import check_csv, check_golden
 
 import softgate as sg
 
@@ -59,6 +59,7 @@ def test_the_record_and_its_units(code: str, run_here: Callable[..., Any]) -> No
     mine, silu = rows[f"{code}:waits"], rows["silu"]
     # a call waits WAIT_S, and all calls together take less time than the command
     assert mine["least_ns"] * COUNT >= WAIT_S * 1e9
+    assert mine["first_call_ms"] >= WAIT_S * 1e3
     for row in record["rows"]:
         assert 0 < row["least_ns"] <= row["median_ns"]
         assert row["least_ns"] * row["count"] * row["calls"] <= elapsed * 1e9
@@ -68,10 +69,7 @@ def test_the_record_and_its_units(code: str, run_here: Callable[..., Any]) -> No
             ratio = row["least_ns"] / rows[other]["least_ns"]
             assert row[f"ratio_to_{name}"] == pytest.approx(ratio)
     assert mine["ratio_to_softgate"] == pytest.approx(mine["least_ns"] / silu["least_ns"])
-    head, *lines = Path("times.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == len(record["rows"])
-    column = head.split(",").index("least_ns")
-    assert float(lines[0].split(",")[column]) == pytest.approx(mine["least_ns"], rel=1e-3)
+    check_csv("times.csv", record["rows"])
 
 
 def test_an_error_of_the_code_is_in_its_row(code: str, run_here: Callable[..., Any]) -> None:
@@ -116,6 +114,17 @@ def test_a_baseline_decides_the_exit_code(code: str, run_here: Callable[..., Any
         done = run_here("bench", "--baseline", "then.json", "--tolerance", "1")
         assert done.returncode == slower
         assert ("relu" in done.stderr) == bool(slower)
+
+
+def test_results_of_what_is_timed_are_those_of_the_function() -> None:
+    """PyTorch's results are compared with softgate's, and a row notes a difference."""
+    pytest.importorskip("torch", reason="times functions of PyTorch")
+    record = sg.bench("gelu", peers="torch", dtype="float32", size=str(COUNT), budget=0.05)
+    rows = [row for row in record if row.implementation == "torch"]
+    assert {(row.function, row.quantity) for row in rows} == {
+        (function, quantity) for function in ("gelu", "relu") for quantity in ("value", "backward")
+    }
+    assert not [row.notes for row in rows if any("differs" in note for note in row.notes)]
 
 
 TORCH_CODE = """

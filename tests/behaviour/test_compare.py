@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from golden import check_golden
+from golden import check_csv, check_golden
 
+WAIT_MS = 2
 TRAIN = '''
 import os
 import signal
+import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -35,6 +38,11 @@ def run(activation, seed, report, lr, validation):
         raise KeyError("seven")
     if activation.name == "celu" and seed in (2, 5):
         report(0, float("nan"))
+    for step in (1, 2) if activation.name == "relu" else ():
+        end = time.perf_counter() + WAIT_MS / 1e3
+        while time.perf_counter() < end:
+            pass
+        report(step, 0.5)
     noise = (seed * 37 % 11) * 0.001
     gain = MIXED[seed % 8] if activation.name == "tanh" else GAIN.get(activation.name, 0.0)
     return 0.5 + gain + noise - abs(lr - 0.01)
@@ -46,7 +54,7 @@ MEASURED = ("seconds", "step_ms", "environment", "fingerprint")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text(TRAIN, encoding="utf-8")
+    (tmp_path / "train.py").write_text(f"WAIT_MS = {WAIT_MS}{TRAIN}", encoding="utf-8")
     return tmp_path
 
 
@@ -59,9 +67,18 @@ def test_the_record_and_each_trial_once(folder: Path, run_here: Callable[..., An
         "compare", *NAMES, "--script", "train.py:run", "--seeds", "8", "--rates", "1e-2,1e-1",
         "--json",
     )  # fmt: skip
+    start = time.perf_counter()
     done = run_here(*arguments, "--jobs", "1", "-o", "page.html", "-o", "rows.csv")
+    elapsed_ms = 1e3 * (time.perf_counter() - start)
     assert done.returncode == 0
     check_golden("compare-script", done.stdout, measured=MEASURED)
+    outcomes = json.loads(done.stdout)["outcomes"]
+    check_csv("rows.csv", [{**row["trial"], **row["measured"], **row} for row in outcomes])
+    for row in outcomes:
+        if row["trial"]["arm"] == "relu":
+            assert WAIT_MS <= row["step_ms"] <= 1e3 * row["seconds"] <= elapsed_ms
+        else:
+            assert row["step_ms"] is None
     lines = trained(folder)
     assert set(lines.values()) == {1}
     # two tuning seeds for each of two rates, which no reported seed shares, and eight seeds

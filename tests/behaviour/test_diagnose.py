@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import small_models
 import torch
-from golden import check_golden
+from golden import check_csv, check_golden
 
 import softgate.torch as st
 
@@ -30,7 +31,10 @@ def squares(output: Any, batch: Any) -> Any:
 
 
 def test_the_record_of_a_model_with_a_dead_unit() -> None:
-    record = st.diagnose(small_models.dead(), small_models.batches(), loss=squares)
+    model, x = small_models.dead(), next(small_models.batches())
+    before = model(x)
+    record = st.diagnose(model, small_models.batches(), loss=squares)
+    small_models.check_unchanged(model, before, x)
     check_golden("diagnose-dead", record.to_json(), close=ROUNDED)
     relu = json.loads(record.to_json())["sites"][0]
     assert relu["unit"]["dead"] == [3]
@@ -41,9 +45,14 @@ def test_the_command_and_its_exit_code(code: str, run_here: Callable[..., Any]) 
     arguments = ("diagnose", f"{code}:dead", "--data", f"{code}:batches")
     done = run_here(*arguments, "--json", "-o", "page.html", "-o", "sites.csv", "-o", "chart.svg")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["sites"][0]["unit"]["dead"] == [3]
+    sites = json.loads(done.stdout)["sites"]
+    assert sites[0]["unit"]["dead"] == [3]
     assert Path("chart.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert len(Path("sites.csv").read_text(encoding="utf-8").splitlines()) == 3
+    check_csv("sites.csv", sites)
+    with Path("sites.csv").open(encoding="utf-8", newline="") as text:
+        lines = list(csv.DictReader(text))
+    assert [float(line["dead"]) for line in lines] == [1 / 8, 0]
+    assert [float(line["recently_dead"]) for line in lines] == [1 / 8, 0]
     assert "relu" in Path("page.html").read_text(encoding="utf-8")
     for limit, expected in (("dead>13%", 0), ("dead>12%", 1)):  # one unit of eight
         assert run_here(*arguments, "--fail-on", limit).returncode == expected

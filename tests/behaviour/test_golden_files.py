@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,11 @@ import pytest
 from golden import GOLDEN, WRITE, check_golden
 from places import TESTS
 
+FILES = [
+    *sorted((TESTS / "behaviour").glob("test_*.py")),
+    *sorted((TESTS / "support").glob("small_*.py")),
+]
+PUBLIC = {"softgate", "softgate.jax", "softgate.keras", "softgate.torch"}
 NAME = "of_this_test"
 RECORD = {"schema": "s", "rows": [{"name": "gelu", "ns": 2.5, "ulp": 1.25}], "note": None}
 
@@ -19,6 +25,26 @@ def test_each_file_is_compared_by_a_test() -> None:
     tests = "".join(file.read_text(encoding="utf-8") for file in (TESTS / "behaviour").glob("*.py"))
     compared = set(re.findall(r'check_golden\(\s*"([\w-]+)"', tests))
     assert {file.stem for file in GOLDEN.iterdir()} == compared
+
+
+def modules_of_softgate(code: str) -> set[str]:
+    """Return the modules of softgate that a file imports, as they are written."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.split(".")[0] == "softgate"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_only_public_modules_are_imported(file: Path) -> None:
+    assert modules_of_softgate(file.read_text(encoding="utf-8")) <= PUBLIC
+
+
+def test_imports_of_other_modules_are_seen() -> None:
+    code = "import softgate.torch as st\ndef f():\n    from softgate import cli, studies\n"
+    assert modules_of_softgate(code) - PUBLIC == {"softgate.cli", "softgate.studies"}
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from golden import check_golden
+from golden import check_csv, check_golden
 
 import softgate as sg
 
@@ -57,9 +58,13 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "identified_code.py"
 
 
-def test_the_record(run_here: Callable[..., Any]) -> None:
-    done = run_here("identify", "softgate:gelu", "--json")
+def test_the_record(
+    run_here: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run_here("identify", "softgate:gelu", "--json", "-o", "rows.csv")
     assert done.returncode == 0
+    check_csv("rows.csv", json.loads(done.stdout)["candidates"])
     check_golden("identify-gelu", done.stdout, close={"max_difference": 1e-5})
 
 

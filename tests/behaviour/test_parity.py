@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import small_models
 import small_onnx
-from golden import check_golden
+from golden import check_csv, check_golden
 
 import softgate as sg
 
@@ -28,20 +28,33 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_two_modules_that_differ_in_one_function() -> None:
-    record = sg.parity(small_models.pooled(), small_models.pooled_tanh(), small_models.steps())
+    model, x = small_models.pooled(), small_models.steps()
+    before = model(x)
+    record = sg.parity(model, small_models.pooled_tanh(), x)
+    small_models.check_unchanged(model, before)
     check_golden("parity-torch", record.to_json(), measured=["ulps", "index"], close=ROUNDED)
     assert "different" in str(record)
 
 
 def test_two_files(folder: Path, run_here: Callable[..., Any]) -> None:
     arguments = ("--inputs", "inputs.npz", "--strict")
-    done = run_here("parity", "pooled.onnx", "other.onnx", *arguments, "--json")
+    done = run_here("parity", "pooled.onnx", "other.onnx", *arguments, "--json", "-o", "rows.csv")
     assert done.returncode == 1
     check_golden("parity-onnx", done.stdout, measured=["ulps", "index"], close=ROUNDED)
-    done = run_here("parity", "pooled.onnx", "pooled.onnx", *arguments, "-o", "rows.csv")
+    record = json.loads(done.stdout)
+    rows = [
+        {**row, **(row["difference"] or {}), "first": row["path"], "second": row["other_path"]}
+        for row in record["activations"]
+    ]
+    rows += [
+        row | row["difference"] | {"first": row["name"], "second": row["other"]}
+        for row in record["outputs"]
+    ]
+    check_csv("rows.csv", rows)
+    assert run_here("parity", "pooled.onnx", "other.onnx", *arguments[:2]).returncode == 0
+    done = run_here("parity", "pooled.onnx", "pooled.onnx", *arguments)
     assert done.returncode == 0
     assert "equal" in done.stdout
-    assert len(Path("rows.csv").read_text(encoding="utf-8").splitlines()) > 1
 
 
 def test_the_function_that_explains_expected_outputs() -> None:

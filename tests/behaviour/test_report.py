@@ -13,8 +13,6 @@ import pytest
 from golden import check_golden
 from places import TESTS
 
-from softgate import reporting
-
 pytest.importorskip("vl_convert", reason="draws charts")
 
 RECORDS = TESTS / "behaviour" / "report.json"
@@ -78,16 +76,6 @@ def test_the_page_of_records(folder: Path, run_here: Callable[..., Any]) -> None
     assert "better" not in first  # 5 seeds cannot show that
 
 
-def test_the_same_in_python(folder: Path) -> None:
-    page = reporting.read(RECORDS)
-    page.save("page.html")
-    page.save("again.json")
-    assert json.loads(Path("again.json").read_text(encoding="utf-8")) == json.loads(
-        RECORDS.read_text(encoding="utf-8")
-    )
-    assert [missing.study for missing in page.missing] == ["pareto"]
-
-
 def test_a_record_of_another_version_is_named_in_its_section(
     folder: Path, run_here: Callable[..., Any]
 ) -> None:
@@ -99,6 +87,15 @@ def test_a_record_of_another_version_is_named_in_its_section(
     assert "speed" in done.stderr
     assert "99" in done.stderr
     assert "99" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_a_page_without_any_record_fails(folder: Path, run_here: Callable[..., Any]) -> None:
+    Path("damaged.json").write_text('{"speed": {}, "training": 5}', encoding="utf-8")
+    done = run_here("report", "--records", "damaged.json", "-o", "page.html")
+    assert done.returncode == 1
+    assert "speed" in done.stderr
+    assert "training" in done.stderr
+    assert Page(Path("page.html").read_text(encoding="utf-8")).loaded == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import small_models
 import small_onnx
-from golden import check_golden
+from golden import check_csv, check_golden
 
 import softgate as sg
 
@@ -35,15 +35,17 @@ def test_an_onnx_file(folder: Path, run_here: Callable[..., Any]) -> None:
     assert done.returncode == 0
     check_golden("scan-onnx", done.stdout, close=SLOPPY)
     record = json.loads(done.stdout)
-    rows = record["activations"] + record["unidentified"]
-    assert len(Path("rows.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
+    check_csv("rows.csv", record["activations"] + record["unidentified"])
     text = run_here("scan", "pooled.onnx").stdout
     assert "All 5 activation operators" in text
 
 
 def test_a_module() -> None:
-    record = sg.scan(small_models.pooled(), data=small_models.steps())
+    model, x = small_models.pooled(), small_models.steps()
+    before = model(x)
+    record = sg.scan(model, data=x)
     check_golden("scan-torch", record.to_json(), close=SLOPPY)
+    small_models.check_unchanged(model, before)
 
 
 def test_code_runs_only_if_it_is_trusted(folder: Path, run_here: Callable[..., Any]) -> None:

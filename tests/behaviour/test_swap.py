@@ -13,7 +13,7 @@ import pytest
 import small_models
 import small_onnx
 import torch
-from golden import check_golden
+from golden import check_csv, check_golden
 
 import softgate as sg
 import softgate.torch as st
@@ -35,7 +35,7 @@ def test_one_function_of_a_file(folder: Path, run_here: Callable[..., Any]) -> N
     before = Path("pooled.onnx").read_bytes()
     done = run_here(
         "swap", "pooled.onnx", "--from", "gelu", "--to", "silu", "--inputs", "inputs.npz", "-o",
-        "new.onnx", "--json",
+        "new.onnx", "--json", "-o", "rows.csv",
     )  # fmt: skip
     assert done.returncode == 0
     check_golden(
@@ -44,6 +44,7 @@ def test_one_function_of_a_file(folder: Path, run_here: Callable[..., Any]) -> N
         measured=["ulps"],
         close={"max_difference": 1e-4, "relative": 1e-4},
     )
+    check_csv("rows.csv", json.loads(done.stdout)["swapped"])
     assert Path("pooled.onnx").read_bytes() == before
     functions = [row.function for row in sg.scan("new.onnx").activations]
     assert functions == ["silu", "gelu_tanh", "relu", "sigmoid", "relu6"]
@@ -53,6 +54,19 @@ def test_one_function_of_a_file(folder: Path, run_here: Callable[..., Any]) -> N
     act2 = 0.5 * h2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (h2 + 0.044715 * h2**3)))
     expected = np.maximum(act2, 0) if act2.sum() > 0 else 1 / (1 + np.exp(-act2))
     np.testing.assert_allclose(outputs("new.onnx"), np.clip(expected, 0, 6), atol=1e-5)
+
+
+def test_every_site_of_a_file(folder: Path) -> None:
+    replacements = {"sigmoid": "tanh", "gelu_tanh": "silu", "gelu": "silu"}
+    sg.swap("pooled.onnx", replacements, output="a.onnx")
+    functions = [row.function for row in sg.scan("a.onnx").activations]
+    assert functions == ["silu", "silu", "relu", "tanh", "relu6"]
+    sg.swap("a.onnx", {"silu": "relu"}, output="b.onnx")
+    functions = [row.function for row in sg.scan("b.onnx").activations]
+    assert functions == ["relu", "relu", "relu", "tanh", "relu6"]
+    h = np.load("inputs.npz")["x"].astype(float) @ small_onnx.eighths(4, 8, seed=0)
+    h2 = np.maximum(np.maximum(h, 0).mean(1) @ small_onnx.eighths(8, 8, seed=1), 0)
+    np.testing.assert_allclose(outputs("b.onnx"), np.minimum(h2, 6), atol=1e-5)
 
 
 def test_the_same_functions_in_other_operators(folder: Path, run_here: Callable[..., Any]) -> None:
@@ -99,6 +113,20 @@ def test_a_module_and_back() -> None:
     assert not torch.equal(model(x), before)
     record.undo()
     assert torch.equal(model(x), before)
+
+
+def test_every_site_of_a_module() -> None:
+    model, x = small_models.dead(), next(small_models.batches())
+    model.append(torch.nn.ReLU())
+    expected = small_models.dead()
+    expected[1] = expected[3] = torch.nn.SiLU()
+    record = st.swap(model, {"relu": "silu", "gelu": "silu"})
+    assert [(part.path, part.after) for part in record.swapped] == [
+        ("1", "silu"), ("3", "silu"), ("5", "silu"),
+    ]  # fmt: skip
+    assert [row.function for row in sg.scan(model, data=x).activations] == ["silu"] * 3
+    wanted = torch.nn.functional.silu(expected(x)).detach()
+    np.testing.assert_allclose(model(x).detach(), wanted, atol=1e-5)
 
 
 def test_what_was_asked_for_is_checked(folder: Path) -> None:

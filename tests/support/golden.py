@@ -1,16 +1,19 @@
 """Records as JSON, compared with files in tests/golden, which `make golden` writes again.
 
-A field of the record is compared exactly; a float within `CLOSE`, for sums that CPUs with longer
-vectors add in another order. Fields that a framework's own arithmetic enters have a tolerance of
-their own, and of measured fields and those that describe the machine only the type is compared.
+A field of the record is compared exactly; a float within a relative `CLOSE`, for sums that CPUs
+with longer vectors add in another order. Fields that a framework's own arithmetic enters have a
+tolerance of their own, and of measured fields and those that describe the machine only the type is
+compared.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from places import TESTS
@@ -58,6 +61,21 @@ def check_golden(
     assert not differences, "\n".join(differences)
 
 
+def check_csv(file: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Compare the first lines of a CSV file with rows of a JSON record, in all columns of both.
+
+    A column that a row lacks, or in which it has a list, is not compared.
+    """
+    with Path(file).open(encoding="utf-8", newline="") as text:
+        lines = list(csv.DictReader(text))
+    assert len(lines) >= len(rows) > 0, f"{file} has {len(lines)} lines: expected {len(rows)}"
+    for line, row in zip(lines, rows, strict=False):
+        shared = [name for name in line if not isinstance(row.get(name, []), list | dict)]
+        assert len(shared) > 1, f"{file} and the record share {shared}"
+        expected = {name: "" if row[name] is None else str(row[name]).lower() for name in shared}
+        assert {name: line[name].lower() for name in shared} == expected
+
+
 def _masked(value: Any, measured: frozenset[str], counted: frozenset[str]) -> Any:
     """Return the value with types in place of what was measured, and lengths of long lists."""
     if isinstance(value, list):
@@ -92,7 +110,8 @@ def _differences(
         for i, (one, other) in enumerate(zip(expected, present, strict=False)):
             yield from _differences(f"{path}[{i}]", one, other, tolerance, close)
     elif type(expected) is float and type(present) in (int, float):
-        if not math.isclose(expected, present, rel_tol=tolerance, abs_tol=tolerance):
+        near_zero = 0.0 if tolerance == CLOSE else tolerance
+        if not math.isclose(expected, present, rel_tol=tolerance, abs_tol=near_zero):
             yield f"{path} is {present!r}: expected {expected!r} within {tolerance:g}"
     elif type(expected) is not type(present) or expected != present:
         yield f"{path} is {present!r}: expected {expected!r}"

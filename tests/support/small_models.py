@@ -71,3 +71,14 @@ def pooled_tanh() -> nn.Module:
 def steps() -> Tensor:
     """Return inputs of `pooled`."""
     return eighths(2, 3, 4, seed=7, size=16)
+
+
+def check_unchanged(model: nn.Module, before: Tensor, x: Tensor | None = None) -> None:
+    """Check that a model in evaluation mode has its outputs, and neither hooks nor gradients."""
+    assert torch.equal(model(steps() if x is None else x), before)
+    for module in model.modules():
+        assert not module.training
+        assert not module._forward_hooks
+        assert not module._forward_pre_hooks
+        assert not module._backward_hooks
+    assert [p.grad for p in model.parameters() if p.grad is not None] == []

@@ -10,6 +10,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import BFLOAT16, FLOAT16, Format
 from softgate.formula.graph import Node
+from softgate.formula.user_formula import UserFormula
 
 NARROW = (FLOAT16, BFLOAT16)
 DefinitionForm = Callable[..., Node]
@@ -107,27 +108,6 @@ class Bounded:
                 line += "" if where is None else f" where {where.text}"
             lines.append(f"{line}.")
         return [*lines, "These bounds are measured, not proven."] if lines else []
-
-
-LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
-"""Scalar parameters of the kernels of users' formulas: the limits at -inf and inf, and the
-arguments beyond which they replace non-finite results."""
-
-
-@dataclass(frozen=True)
-class UserFormula:
-    """Additional fields of the entry of a user's formula.
-
-    `limits(quantity, parameters)` returns the values of `LIMITS`; float32 is computed in float64
-    and rounded once unless `fast`. `defaults` are the parameters before any `bind`.
-    """
-
-    module: str
-    qualname: str
-    doc: str
-    limits: Callable[[str, tuple[tuple[str, float], ...]], tuple[float, ...]]
-    fast: bool = False
-    defaults: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

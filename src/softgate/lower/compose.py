@@ -14,11 +14,12 @@ from functools import lru_cache, partial
 
 from softgate.blocks import KernelArithmetic, TwoFloat, math_functions
 from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
-from softgate.catalogue.entry import LIMITS, DefinitionForm, StableForm
+from softgate.catalogue.entry import DefinitionForm, StableForm
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, walk
 from softgate.formula.rewrite import rewrite
+from softgate.formula.user_formula import LIMITS
 
 from .decimal_evaluation import evaluate, limit_at_infinity
 

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.catalogue import Entry
-from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node, signature
+from softgate.formula.user_formula import LIMITS
 
 from . import fork_lock
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, overload
 
-from softgate.catalogue.entry import Entry, Parameter, UserFormula
+from softgate.catalogue.entry import Entry, Parameter
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import FormulaError, Node
 from softgate.formula.trace import place, replay, trace
+from softgate.formula.user_formula import UserFormula
 from softgate.lower.compose import Composition
 from softgate.lower.notation import infix
 from softgate.records.text import a_type

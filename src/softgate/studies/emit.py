@@ -13,9 +13,9 @@ from textwrap import wrap
 from typing import Any, Literal, overload
 
 from softgate.catalogue import Entry
-from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
+from softgate.formula.user_formula import LIMITS
 from softgate.lower import c, cuda, javascript, triton
 from softgate.lower.language_source import RESERVED, EmittedActivation, EmittedFunction
 from softgate.runtime import kernels

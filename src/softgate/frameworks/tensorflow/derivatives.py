@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from softgate.catalogue.entry import LIMITS
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.user_formula import LIMITS
 from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
 from softgate.runtime.dispatch import Call

@@ -211,11 +211,11 @@ def describe_error(error: BaseException) -> str:
 def current_environment() -> TrialEnvironment:
     """Return machine and versions of this process."""
     torch = sys.modules.get("torch")
-    return _place(1 if torch is None else int(torch.get_num_threads()))
+    return _environment(1 if torch is None else int(torch.get_num_threads()))
 
 
 @cache
-def _place(threads: int) -> TrialEnvironment:
+def _environment(threads: int) -> TrialEnvironment:
     return TrialEnvironment(
         host=platform.node(),
         cpu=cpu_name(),
