@@ -61,19 +61,59 @@ def test_the_page_of_records(folder: Path, run_here: Callable[..., Any]) -> None
     assert page.loaded == []
     assert "default-src 'none'" in text
     assert "pareto" in done.stderr  # the record that the file lacks
-    speed = {
+
+
+def test_the_answers_have_the_numbers_of_their_records(
+    folder: Path, run_here: Callable[..., Any]
+) -> None:
+    records = json.loads(RECORDS.read_text(encoding="utf-8"))
+    times = {
         (row["function"], row["implementation"]): row["least_ns"]
         for row in records["speed"]["rows"]
         if row["quantity"] == "value"
     }
-    first = " ".join(done.stdout.split())
+    # a third candidate for the first answer, slower than silu and gelu
+    for study in ("properties", "curves"):
+        rows = records[study]["functions"]
+        (gelu,) = (row for row in rows if row.get("function", row.get("name")) == "gelu")
+        rows.append(gelu | {key: "mish" for key in ("function", "name", "label") if key in gelu})
+    for row in [row for row in records["speed"]["rows"] if row["function"] == "gelu"]:
+        slower = {"function": "mish", "least_ns": 9.0, "median_ns": 9.0}
+        records["speed"]["rows"].append(row | slower)
+    Path("made.json").write_text(json.dumps(records), encoding="utf-8")
+    printed = run_here("report", "--records", "made.json", "-o", "page.html").stdout
+    lines = re.split(r"(?m)^\d\. ", printed)[1:]
+    cheapest, layer, element, approximate, exact = (" ".join(line.split()) for line in lines)
+
+    assert 0 < cheapest.index("silu") < cheapest.index("gelu")
+    assert "mish" not in cheapest
+    shares = {p["function"]: p["small_slope_share"] for p in records["properties"]["functions"]}
+    for name in ("silu", "gelu", "relu"):
+        assert f"{100 * shares[name]:.1f} %" in cheapest
+    assert f"{len(records['training']['seeds'])} seeds" in cheapest
+    assert "better" not in cheapest  # 5 seeds cannot show that
+
+    for row in records["layer"]["rows"]:
+        if (row["implementation"], row["phase"], row["kind"]) == ("softgate", "step", "plain"):
+            share = 100 * row["activation_ns"] / row["whole_ns"]
+            assert f"{share:.1f} % ({row['activation']})" in layer
+
     for implementation in ("softgate", "torch"):
-        assert f"{speed['gelu', implementation]:.2f} ns" in first
-    assert "1.70 ns" not in first  # of jax, which is not the fastest
-    assert f"{speed['gelu', 'softgate'] / speed['relu', 'softgate']:.1f} × relu" in first
-    seeds = len(records["training"]["seeds"])
-    assert f"{seeds} seeds" in first
-    assert "better" not in first  # 5 seeds cannot show that
+        assert f"{times['gelu', implementation]:.2f} ns" in element
+        ratio = times["gelu_tanh", implementation] / times["gelu", implementation]
+        assert f"{ratio:.2f} × in {implementation}" in approximate
+    assert "jax" not in element  # which is not the fastest
+    assert f"{times['gelu', 'softgate'] / times['relu', 'softgate']:.1f} × relu" in element
+    form = next(f for f in records["approximation"]["functions"] if f["name"] == "gelu_tanh")
+    assert f"{1e4 * form['largest']:.2f} · 10^−4 (at x = ±{form['largest_at']:.2f})" in approximate
+
+    for certified in records["accuracy"]["certified"]:
+        (measurement,) = certified["certificate"]["measurements"]
+        (region,) = measurement["regions"]
+        if certified["implementation"] == "softgate":
+            assert f"at most {region['max_ulp']:.2f} ulp" in exact
+        else:
+            assert f"off by {region['max_ulp']:,.0f} ulp at x = −{-region['worst']:g}" in exact
 
 
 def test_a_record_of_another_version_is_named_in_its_section(
