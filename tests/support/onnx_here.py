@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from softgate.studies.swap.onnx_edit import EditableModel
+from softgate.studies.models.onnx_edit import EditableModel
 
 
 class InProcessWorker:

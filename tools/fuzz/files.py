@@ -224,8 +224,8 @@ def attack_scanned_models(rng: Random) -> int:
 def attack_swapped_models(rng: Random) -> int:
     """Damaged ONNX files whose activations are replaced; one of them is also run by `swap`."""
     from softgate.formula.formats import FORMATS
-    from softgate.studies.swap.onnx_edit import EditableModel, refusal
-    from softgate.studies.swap.onnx_forms import spell
+    from softgate.studies.models.onnx_edit import EditableModel, refusal
+    from softgate.studies.models.onnx_forms import spell
 
     content, graph = model_file(), spell(sg.relu, FORMATS["float32"], 17).graph
     with tempfile.TemporaryDirectory() as folder:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import softgate as sg
+from softgate.studies.models import onnx_worker
 from softgate.studies.models.arrays import aligned, difference
 from softgate.studies.parity import match
 from softgate.studies.parity.record import ComparedActivation, ComparedOutput, Parity
-from softgate.studies.swap import onnx_model
 
 torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
@@ -48,7 +48,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxruntime")
     from onnx_here import InProcessWorker
 
-    monkeypatch.setattr(onnx_model, "Worker", InProcessWorker)
+    monkeypatch.setattr(onnx_worker, "Worker", InProcessWorker)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 import softgate as sg
 from softgate.formula.formats import FORMATS
-from softgate.studies.swap import onnx_model
+from softgate.studies.models import onnx_worker
 from softgate.studies.swap.record import Swap
 
 onnx = pytest.importorskip("onnx")
@@ -19,8 +19,8 @@ pytest.importorskip("onnxruntime")
 from onnx import helper, numpy_helper  # noqa: E402
 from onnx_here import InProcessWorker  # noqa: E402
 
-from softgate.studies.swap.onnx_edit import EditableModel, evaluate, refusal  # noqa: E402
-from softgate.studies.swap.onnx_forms import run_graph, spell  # noqa: E402
+from softgate.studies.models.onnx_edit import EditableModel, evaluate, refusal  # noqa: E402
+from softgate.studies.models.onnx_forms import run_graph, spell  # noqa: E402
 
 FLOAT, HALF, MICROSOFT = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, "com.microsoft"
 
@@ -28,7 +28,7 @@ FLOAT, HALF, MICROSOFT = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, "com.
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edit and run models in this process."""
-    monkeypatch.setattr(onnx_model, "Worker", InProcessWorker)
+    monkeypatch.setattr(onnx_worker, "Worker", InProcessWorker)
 
 
 def node(kind: str, inputs: str, output: str, domain: str = "", **attributes: Any) -> Any:
@@ -369,7 +369,7 @@ def vast(file: Path) -> None:
 def test_an_adversarial_file_ends_in_one_line(
     make: Callable[[Path], Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onnx_model, "CPU_S", 2)
+    monkeypatch.setattr(onnx_worker, "CPU_S", 2)
     file, out = tmp_path / "bad.onnx", tmp_path / "out.onnx"
     make(file)
     with pytest.raises(ValueError, match=message) as caught:

@@ -16,8 +16,8 @@ from softgate.runtime.activation import Activation
 
 from ..models import TARGETS, load_torch
 from ..models.arrays import Array, Arrays, bind, inputs_file
+from ..models.onnx_worker import OnnxModel, encoded, replacement_form
 from ..models.record import ScannedActivation
-from ..swap.onnx_model import OnnxModel, encoded, replacement_form
 
 
 class Run(NamedTuple):

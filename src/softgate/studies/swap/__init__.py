@@ -1,8 +1,8 @@
 """`swap`: the activations inside a model, replaced by other functions.
 
 `selection` decides which ones by which functions; `record` is the result for all kinds of models.
-For ONNX files, `onnx_model` has the function `sg.swap`, `onnx_forms` writes a function in
-operators, and `onnx_edit` edits, checks and runs a model in a worker process.
+For ONNX files, `onnx_model` has the function `sg.swap`; `models/onnx_forms` writes a function in
+operators, and `models/onnx_edit` edits, checks and runs a model in a worker process.
 """
 
 from __future__ import annotations

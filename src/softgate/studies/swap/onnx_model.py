@@ -1,40 +1,31 @@
 """`sg.swap`: other activations inside an ONNX file, or the same ones in other operators.
 
-The model is read, edited and run in a worker process (`onnx_edit`): a file can crash onnx.
+The model is read, edited and run in a worker process (`models/onnx_edit`): a file can crash onnx.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from softgate.formula.formats import FORMATS
 from softgate.records.files import check_writable, output_path, write_file
-from softgate.records.packages import require
 from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
 from ..models.arrays import inputs_file, load_arrays
-from ..models.record import Scan, ScannedActivation
-from ..subjects.worker import Message, Worker
+from ..models.onnx_worker import OnnxModel, encoded, replacement_form
+from ..models.record import ScannedActivation
 from .record import OutputDifference, Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import NOT_SELECTED, Replacements, left_unchanged, select
 
 SPELLINGS = ("op", "primitives", "microsoft")
-CPU_S, CPU_S_PER_MB = 8, 2
-"""Seconds of CPU time for a file: at least, and for each MB of it and of its inputs."""
-WAITING = 7
-"""Seconds for a reply over seconds of CPU time: the machine may be busy."""
 
 
 def swap(
@@ -232,7 +223,7 @@ class _Plan:
 
     def _add(self, i: int, scanned: ScannedActivation, new: Activation | None) -> str:
         """Add the graph of one activation; return why it cannot be written, or an empty text."""
-        from .onnx_forms import NoOnnxForm
+        from ..models.onnx_forms import NoOnnxForm
 
         same = scanned.unscaled
         try:
@@ -267,87 +258,3 @@ def _copy_external(model: OnnxModel, output: Path) -> None:
             raise ValueError(f"{new} exists and differs from the model's data: name another folder")
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / location, new)
-
-
-class OnnxModel:
-    """An ONNX file that is read, edited and run in a worker process.
-
-    Raises ValueError if the file cannot be read.
-    """
-
-    def __init__(self, file: str) -> None:
-        require("onnx", "onnxruntime", purpose="an ONNX file")
-        self.file = file
-        if not Path(file).is_file():
-            raise ValueError(f"there is no file {file}: expected an .onnx file")
-        self._worker = Worker("softgate.studies.swap.onnx_edit")
-        try:
-            self.description = self.request({"command": "open"})
-        except BaseException:
-            self._worker.kill()
-            raise
-        self.scan = _scan(self.description["scan"])
-        self.activations = _scan(self.description["activations"]).activations
-
-    @property
-    def opset(self) -> int:
-        """The version of its standard operators."""
-        return int(self.description["opset"])
-
-    def request(self, message: Message, input_bytes: int = 0) -> Message:
-        """Return the reply to a message; raise ValueError if it is an error or if there is none.
-
-        The time is limited by the size of the file and of the inputs with which it is run.
-        """
-        size = Path(self.file).stat().st_size + 5 * input_bytes
-        cpu_s = CPU_S + CPU_S_PER_MB * size / 1e6
-        self._worker.send({"file": self.file, "cpu_s": cpu_s, **message})
-        try:
-            reply = self._worker.receive(WAITING * cpu_s)
-        except TimeoutError:
-            raise ValueError(f"{self.file}: it took more than {WAITING * cpu_s:.0f} s") from None
-        if reply is None:
-            reason = self._worker.kill(1.0).reason
-            if reason == "SIGXCPU":
-                raise ValueError(f"{self.file}: it took more than {cpu_s:.0f} s of CPU time")
-            raise ValueError(f"{self.file} cannot be read: onnx failed ({reason})")
-        if "mistake" in reply:
-            raise ValueError(reply["mistake"])
-        return reply
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._worker.kill()
-
-
-def _scan(content: Message) -> Scan:
-    return Scan.from_json(json.dumps(content))
-
-
-def encoded(graphs: Mapping[int, Any]) -> list[tuple[int, str]]:
-    """Return graphs as text for a message, by the number of their activation."""
-    return [(i, b64encode(graph.SerializeToString()).decode()) for i, graph in graphs.items()]
-
-
-def replacement_form(
-    scanned: ScannedActivation,
-    new: Activation,
-    opset: int,
-    spelling: str | None = None,
-    max_opset: int | None = None,
-) -> Any:
-    """Return the operators of a function that replaces an activation, scale and offset included.
-
-    Raises `NoOnnxForm` if it cannot be written there.
-    """
-    from .onnx_forms import spell
-
-    fmt = FORMATS[scanned.dtype]
-    return spell(new, fmt, opset, spelling, max_opset, scanned.scale, scanned.offset)

@@ -19,10 +19,11 @@ import onnx
 
 from softgate.runtime.resolve import first_line
 
-from ..models.activations import scanned_part
-from ..models.arrays import Arrays, aligned, bind, difference, load_arrays
-from ..models.elementwise_subgraphs import Subgraph
-from ..models.onnx_model import (
+from ..subjects.worker import Message, ParentConnection
+from .activations import scanned_part
+from .arrays import Arrays, aligned, bind, difference, load_arrays
+from .elementwise_subgraphs import Subgraph
+from .onnx_model import (
     BIASED,
     MEMORY,
     REORDER,
@@ -35,9 +36,8 @@ from ..models.onnx_model import (
     scan_graph,
     with_types,
 )
-from ..models.operator_count import OperatorCount, remove_position
-from ..models.record import Scan, ScannedActivation
-from ..subjects.worker import Message, ParentConnection
+from .operator_count import OperatorCount, remove_position
+from .record import Scan, ScannedActivation
 
 MICROSOFT = "com.microsoft"
 PASSED = frozenset({"Cast", "Dropout", "Identity"}) | REORDER

@@ -26,7 +26,7 @@ from softgate.runtime.name_table import Name, catalogue_of_names
 from softgate.runtime.registry import activations, label
 
 from ..emit import emit
-from ..models.onnx_model import inference_session
+from .onnx_model import inference_session
 
 MICROSOFT = "com.microsoft"
 UNIVERSAL = 6
