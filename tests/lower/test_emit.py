@@ -15,21 +15,22 @@ from typing import Any
 import compiled
 import formulas
 import pytest
+from places import ROOT
 
 import softgate as sg
 from softgate.formula.arithmetic import FloatArithmetic
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node
-from softgate.lower import c, language_source
-from softgate.lower.language_source import RESERVED
+from softgate.lower.emit import LANGUAGES
+from softgate.lower.emit.body import Body
+from softgate.lower.emit.c import LANGUAGE as C
+from softgate.lower.emit.c import literal
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.studies.emit import LANGUAGES
 
-TEXT = [language for language in LANGUAGES if language != "onnx"]
+TEXT = [name for name in LANGUAGES if name != "onnx"]
 """Languages of source code; the documentation of ONNX models is tested with their results."""
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
-COMMENTS = {"c": " * ", "cuda": " * ", "js": "// ", "triton": "# "}
 
 
 def softgate(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -47,7 +48,7 @@ def test_comments_say_what_it_is(activation: Activation) -> None:
 
 def check_comment(activation: Activation, language: str) -> None:
     text = sg.emit(activation, language)
-    marks = COMMENTS[language]
+    marks = LANGUAGES[language].marks[1]
     comment = " ".join(
         line.removeprefix(marks).strip() for line in text.split("\n") if line.startswith(marks)
     )
@@ -112,9 +113,9 @@ def nameless() -> Activation:
 def test_of_a_formula_of_ones_own_no_bound_is_claimed(language: str) -> None:
     for custom in (nameless(), formulas.snake):
         comment, known = (sg.emit(a, language).split("import torch")[0] for a in (custom, sg.gelu))
-        assert (
-            comment.count("no bound known") == {"c": 4, "cuda": 4, "js": 2, "triton": 2}[language]
-        )
+        by_default = LANGUAGES[language]
+        functions = len(by_default.default_dtypes) * len(by_default.default_quantities)
+        assert comment.count("no bound known") == functions
         assert not re.search(r"bounds? (hold|are)|within [\d.]+ ulp|correctly", comment)
         assert "The loops vectorise" not in comment
         assert re.search(r"within [\d.]+ ulp", known)
@@ -176,7 +177,7 @@ def test_names_and_parameters_are_understood() -> None:
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
-        (("gelu", "cpp"), {}, "expected one of c, cuda, js, triton, onnx"),
+        (("gelu", "cpp"), {}, f"expected one of {', '.join(LANGUAGES)}"),
         (("gelu", "javascrip"), {}, "did you mean 'js'"),
         (("geluu", "c"), {}, "gelu"),
         (("gelu", "js"), {"dtype": "float32"}, "emitted in float64; choose one of these or leave"),
@@ -223,7 +224,29 @@ def test_names_that_a_language_has_not_are_refused(name: str, language: str) -> 
 
 def test_no_name_of_the_catalogue_is_reserved() -> None:
     names = {*sg.activations(), *sg.gated()}
-    assert not any(names & words for words in RESERVED.values())
+    assert not any(names & language.words for language in LANGUAGES.values())
+
+
+def test_the_documentation_lists_every_language() -> None:
+    text = (ROOT / "docs" / "emit.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| (`\w+`) \| (.*?) \| (.*?) \| (.*?)[: ]", text)
+    assert [row[:3] for row in rows] == [
+        (
+            f"`{name}`",
+            ", ".join(f"`.{extension}`" for extension in language.extensions),
+            ", ".join(language.dtypes),
+        )
+        for name, language in LANGUAGES.items()
+    ]
+
+
+def test_the_command_offers_every_language(run_here: RunHere) -> None:
+    text = " ".join(run_here("emit", "--help").stdout.split())
+    assert f"--language [{'|'.join(LANGUAGES)}]" in text
+    for language in LANGUAGES.values():
+        assert f"{language.name}: {language.title}, {language.contents}" in text
+        assert all(f".{extension}" in text for extension in language.extensions)
+        assert all(f"({form})" in text for form in language.forms)
 
 
 def test_a_slope_and_a_function_of_one_name_are_refused() -> None:
@@ -270,8 +293,8 @@ def test_wrong_commands_are_answered_in_a_line(
 
 
 def lines(root: Node, fmt: Any = FLOAT32) -> list[str]:
-    result = language_source.body(root, fmt, c.language(fmt), {"x": "x"})
-    return [*result.lines, result.result]
+    result = Body((root,), fmt, C.syntax(fmt), {"x": "x"})
+    return [*result.lines, *result.results]
 
 
 def test_what_is_known_is_worked_out_in_the_format() -> None:
@@ -306,4 +329,4 @@ def test_brackets_stand_where_they_are_needed() -> None:
     ],
 )  # fmt: skip
 def test_numbers_in_c(value: float, text: str) -> None:
-    assert c.literal(FLOAT32, value) == text
+    assert literal(FLOAT32, value) == text

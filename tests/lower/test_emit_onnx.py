@@ -18,11 +18,12 @@ from variants import named
 import softgate as sg
 from softgate.cli import certify, emit
 from softgate.formula.formats import FLOAT16, FLOAT32, FLOAT64, round_to, ulp
+from softgate.lower.emit.onnx import LANGUAGE
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
-from softgate.studies.emit import UNFUSED_ULP, as_content, as_text
+from softgate.studies.emit import UNFUSED_ULP
 
 onnx = pytest.importorskip("onnx", reason="needs onnx: pip install 'softgate[onnx]'")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
@@ -241,8 +242,8 @@ def test_text_and_file_are_the_model(tmp_path: Path) -> None:
     model = model_of("gelu", quantity="value")
     x = np.linspace(-12, 12, 1001, dtype=np.float32)
     (expected,) = run(model, x=x)
-    assert same_bits(run(onnx.parser.parse_model(as_text(model)), x=x)[0], expected)
-    assert as_content(model) == as_content(sg.emit("gelu", "onnx"))
+    assert same_bits(run(onnx.parser.parse_model(LANGUAGE.text(model)), x=x)[0], expected)
+    assert LANGUAGE.content(model) == LANGUAGE.content(sg.emit("gelu", "onnx"))
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -250,9 +251,9 @@ def test_the_command(tmp_path: Path) -> None:
     written = CliRunner().invoke(emit.command, ["silu", "-o", str(file)])
     assert (written.exit_code, written.stderr) == (0, f"Wrote {file}\n")
     model = sg.emit("silu", "onnx")
-    assert file.read_bytes() == as_content(model)
+    assert file.read_bytes() == LANGUAGE.content(model)
     printed = CliRunner().invoke(emit.command, ["silu", "--language", "onnx"])
-    assert printed.stdout == as_text(model)
+    assert printed.stdout == LANGUAGE.text(model)
 
 
 @pytest.mark.parametrize(("quantity", "limit"), [("value", 0.51), ("slope", 1.02)])
@@ -288,10 +289,6 @@ def test_documentation(activation: Activation) -> None:
 
 
 def test_without_onnx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import softgate.lower
-
-    monkeypatch.delitem(sys.modules, "softgate.lower.onnx", raising=False)
-    monkeypatch.delattr(softgate.lower, "onnx", raising=False)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'softgate[onnx]'")):
         sg.emit("gelu", "onnx")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.lower import c
+from softgate.lower.emit import c
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 STRICT = {"c": ("-std=c99", *WARNINGS), "cu": ("-x", "c++", "-std=c++17", *WARNINGS)}

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import softgate as sg
 from softgate import cli
 from softgate.cli import MISTAKES
+from softgate.lower.emit import LANGUAGES
 from softgate.records.text import CONTROL, escape, message_line, visible
 from softgate.runtime import names, resolve
 from softgate.runtime.machine import this_machine
@@ -130,7 +131,7 @@ def operation(f: Any, op: str, a: Any, b: Any) -> Any:
 
 OPTIONS = (
     "--at", "-3:3:1", "1e400", "nan", "--json", "--csv", "--columns", "value", "--dtype", "float32",
-    "float8", "--language", "c", "triton", "onnx", "--quantity", "slope", "difference", "--log",
+    "float8", "--language", *LANGUAGES, "--quantity", "slope", "difference", "--log",
     "--width", "0", "1e9", "-5", "--reference", "relu", "--source", "jax", "-o", "/nowhere/x.svg",
     "--parameters", "x=1", "--help", "--", "", "\x1b[2J", "é", "gelu", "swiglu", "elu:alpha=nan",
     "elu:alpha=1e9", "rrelu:upper=0.1", "gelu:x=1", "no.such:thing", "nothing.py:f", "--limit", "3",

@@ -31,7 +31,7 @@ COMMANDS = {
     "parity": "two models on the same inputs: their outputs and activations, and where they differ",
     "certify": "how accurate your function, or one of a framework, ONNX file or C library, is",
     "bench": "ns per element of every activation in every implementation installed here",
-    "emit": "source code in C, CUDA C, JavaScript and Triton, or an ONNX model",
+    "emit": "source code in C, for GPUs and browsers, or an ONNX model",
     "diagnose": "dead, trapped and saturated units of a model on data, and how gradients flow",
     "compare": "train the same model with each activation, and test what differs",
     "doctor": "versions, CPU, threads, frameworks, and whether the published bits are computed",

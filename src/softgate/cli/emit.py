@@ -1,4 +1,4 @@
-"""`softgate emit`: functions as source code in C, CUDA C, JavaScript or Triton, or as ONNX."""
+"""`softgate emit`: functions as source code in other languages, or as ONNX models."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from softgate.lower.emit import LANGUAGES
 from softgate.records.files import file_format, write_file
 
 from .arguments import FUNCTION, FUNCTIONS
@@ -16,40 +17,45 @@ if TYPE_CHECKING:
     from softgate.runtime.gated import Gated
 
 
-EXTENSIONS = {
-    "c": ("c", "h"),
-    "cuda": ("cu", "cuh"),
-    "js": ("mjs", "js"),
-    "triton": ("py",),
-    "onnx": ("onnx",),
-}
-"""The extensions of each language's files."""
-LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind in kinds}
+EXTENSIONS = {each: language for language in LANGUAGES.values() for each in language.extensions}
+DTYPES = dict.fromkeys(dtype for language in LANGUAGES.values() for dtype in language.dtypes)
+FORMS = {form: what for language in LANGUAGES.values() for form, what in language.forms.items()}
+
+
+def defaults(attribute: str) -> str:
+    """Return a default of all languages as text: "float64 in js; float32 in triton, onnx"."""
+    languages: dict[tuple[str, ...], list[str]] = {}
+    for name, language in LANGUAGES.items():
+        languages.setdefault(getattr(language, attribute), []).append(name)
+    return "; ".join(f"{','.join(each)} in {', '.join(n)}" for each, n in languages.items())
 
 
 @click.command(epilog=FUNCTIONS)
 @click.argument("activations", type=FUNCTION, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option(
-    "--language", type=click.Choice(tuple(EXTENSIONS)), help="[default: by the extension of -o]"
-)
+    "--language", type=click.Choice(tuple(LANGUAGES)),
+    help="; ".join(f"{name}: {each.title}, {each.contents}" for name, each in LANGUAGES.items())
+    + ".  [default: by the extension of -o]",
+)  # fmt: skip
 @click.option(
-    "--dtype", type=click.Choice(("float32", "float64", "float16")),
-    help="One format only; float16 in ONNX.  [default: float32 and float64 in C and CUDA, float64 "
-    "in js, float32 in Triton and ONNX]",
+    "--dtype", type=click.Choice(tuple(DTYPES)),
+    help=f"One format only.  [default: {defaults('default_dtypes')}]",
 )  # fmt: skip
 @click.option(
     "--quantity", metavar="NAMES",
-    help="Some of value,slope,backward.  [default: value,slope; in Triton value,backward; in ONNX "
-    "value]",
+    help="Some of value,slope,backward.  [default: "
+    f"{defaults('default_quantities')}]",
 )  # fmt: skip
 @click.option(
-    "--form", type=click.Choice(("module", "script", "model", "function")),
-    help="Of JavaScript: an ES module, or a script that declares one object.  [default: module]  "
-    "Of ONNX: a model of standard operators, or local functions of these.  [default: model]",
+    "--form", type=click.Choice(tuple(FORMS)),
+    help="; ".join(
+        f"{name}: " + ", or ".join(f"{what} ({form})" for form, what in language.forms.items())
+        for name, language in LANGUAGES.items() if language.forms
+    ) + ".  [default: the first]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-    help=f"Write a file: {', '.join(f'.{kind}' for kind in LANGUAGES)}.",
+    help=f"Write a file: {', '.join(f'.{each}' for each in EXTENSIONS)}.",
 )  # fmt: skip
 def command(
     activations: tuple[Activation | Gated, ...],
@@ -77,17 +83,18 @@ def command(
     softgate emit gelu --language triton
     softgate emit gelu --dtype float16 -o gelu.onnx
     """
-    from softgate.studies.emit import as_content, as_text, emit
+    from softgate.studies.emit import emit
 
     path = None
     if output is not None:
-        (path,) = checked_files([output], LANGUAGES if language is None else EXTENSIONS[language])
-        language = language or LANGUAGES[file_format(path)]
+        allowed = EXTENSIONS if language is None else LANGUAGES[language].extensions
+        (path,) = checked_files([output], allowed)
+        language = language or EXTENSIONS[file_format(path)].name
     elif language is None:
-        raise click.UsageError(f"choose a --language: {', '.join(EXTENSIONS)}; or -o FILE.c.")
+        raise click.UsageError(f"choose a --language: {', '.join(LANGUAGES)}; or -o FILE.c.")
     emitted = emit(activations, language, dtype=dtype, quantity=quantity, form=form)
     if path is None:
-        echo(as_text(emitted), nl=False)
+        echo(LANGUAGES[language].text(emitted), nl=False)
         return
-    write_file(path, as_content(emitted))
+    write_file(path, LANGUAGES[language].content(emitted))
     echo(f"Wrote {path}", err=True)

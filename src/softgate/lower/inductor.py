@@ -17,7 +17,7 @@ import torch
 from softgate.formula.formats import Format
 from softgate.formula.graph import Node, walk
 
-from .language_source import fold_constants
+from .constants import fold_constants
 
 if TYPE_CHECKING:
     from .llvm import Loop

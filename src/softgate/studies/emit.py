@@ -1,13 +1,11 @@
-"""`emit`: functions as source code in C, CUDA C, JavaScript or Triton, or as ONNX models."""
+"""`emit`: functions as source code in other languages, or as ONNX models."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from importlib import metadata
 from textwrap import wrap
 from typing import Any, Literal, overload
@@ -16,8 +14,8 @@ from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.user_formula import LIMITS
-from softgate.lower import c, cuda, javascript, triton
-from softgate.lower.language_source import RESERVED, EmittedActivation, EmittedFunction
+from softgate.lower.emit import LANGUAGES
+from softgate.lower.emit.language import EmittedActivation, EmittedFunction, Language
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -30,35 +28,9 @@ from . import accuracy
 from .certify import chosen
 from .subjects import resolved
 
-
-@dataclass(frozen=True)
-class EmitLanguage:
-    """A language: its formats, and what is printed by default."""
-
-    title: str
-    dtypes: tuple[str, ...] = ("float32", "float64")
-    default_dtypes: tuple[str, ...] = ("float32", "float64")
-    default_quantities: tuple[str, ...] = ("value", "slope")
-    forms: tuple[str, ...] = ()
-    """The values of `form`, the default first."""
-
-
-LANGUAGES = {
-    "c": EmitLanguage("C99"),
-    "cuda": EmitLanguage("CUDA C"),
-    "js": EmitLanguage("JavaScript", ("float64",), ("float64",), forms=javascript.FORMS),
-    "triton": EmitLanguage(
-        "Triton", default_dtypes=("float32",), default_quantities=("value", "backward")
-    ),
-    "onnx": EmitLanguage(
-        "ONNX", ("float16", "float32", "float64"), ("float32",), ("value",), ("model", "function")
-    ),
-}
-SPELLINGS = {"javascript": "js", "cu": "cuda"}
-"""Other names of languages."""
 QUANTITIES = ("value", "slope", "backward")
 ONCE_ULP, UNFUSED_ULP = 0.51, 5.0
-"""Error bounds of ONNX models: results rounded once from float64, and float64 without fma."""
+"""Error bounds without fma: results rounded once from float64, and float64."""
 WIDTH = 92
 GATED_NOTES = (
     "The bounds hold where the activation of the gate is a normal number; where it is subnormal,",
@@ -117,14 +89,10 @@ def emit(
     activation : str, callable, or several
         Activations and gated activations; several are written to one file. A gated one takes two
         operands, `a` and `b`, and has a slope for each.
-    language : {"c", "cuda", "js", "triton", "onnx"}
-        C99 with a scalar function and a loop over arrays for each format; CUDA C with functions for
-        host and device and a kernel for each; JavaScript as an ES module, or a script; Triton
-        kernels with a function for torch.autograd; an ONNX model of standard operators.
+    language : str
+        One of those that `softgate emit --help` lists, such as "c", "js" or "onnx".
     dtype : {"float32", "float64", "float16"}, optional
-        One format only. C and CUDA have float32 and float64; JavaScript has float64; Triton's usual
-        one is float32, in which it computes 16-bit tensors too; that of ONNX, which has float16
-        too, is float32.
+        One format only, of those that the language has.
     quantity : {"value", "slope", "backward"}, or several, optional
         What is computed: backward is the slope times `grad`, an operand more. By default value and
         slope, in Triton value and backward, in ONNX the value.
@@ -135,10 +103,10 @@ def emit(
         domain `softgate`, for operands of any shape, and the graph calls these.
     **parameters : float
         Written into the code as numbers. Otherwise a function of the catalogue takes its
-        parameters as arguments, with their defaults where the language has them; in C and CUDA
-        there are functions with the defaults written in and, under names with `_with`, functions
-        that take them; in ONNX the defaults are written in. Parameters set by `bind` and those of a
-        user's formula are written in too.
+        parameters as arguments, with their defaults where the language has them; in C and its
+        dialects there are functions with the defaults written in and, under names with `_with`,
+        functions that take them; in ONNX the defaults are written in. Parameters set by `bind` and
+        those of a user's formula are written in too.
 
     Returns
     -------
@@ -173,22 +141,22 @@ def emit(
     >>> "export function swiglu(a, b, beta = 1)" in sg.emit("swiglu", "js")
     True
     """
-    key = _language(language)
-    formats = _formats(key, dtype)
-    quantities = chosen("quantity", quantity, QUANTITIES) or LANGUAGES[key].default_quantities
-    printer = _printer(key, form)
+    chosen_language = _language(language)
+    formats = _formats(chosen_language, dtype)
+    quantities = chosen("quantity", quantity, QUANTITIES) or chosen_language.default_quantities
+    form = _form(chosen_language, form)
     functions = [resolved.function(spelled) for spelled in resolved.several(activation)]
     if not functions:
         raise ValueError("no functions were passed: name at least one, such as gelu")
-    units = [unit(f, key, formats, quantities, parameters) for f in functions]
+    units = [unit(f, chosen_language, formats, quantities, parameters) for f in functions]
     _check_names(units)
     made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
-    return printer(units, (made, *LICENCE[1:]))
+    return chosen_language.program(units, (made, *LICENCE[1:]), form)
 
 
 def unit(
     function: Activation | Gated,
-    language: str,
+    language: Language,
     formats: Sequence[Format],
     quantities: Sequence[str],
     parameters: dict[str, float],
@@ -198,25 +166,24 @@ def unit(
     entry = bound.entry
     catalogued = catalogue().get(entry.name)
     is_catalogued = catalogued is not None and catalogued.entry is entry
-    general = bool(entry.parameters) and is_catalogued and not parameters and language != "onnx"
-    folded = not general or language in ("c", "cuda")
-    wanted = [(q, fmt, g) for g in (False, True) if (general if g else folded)
-              for fmt in formats for q in quantities]  # fmt: skip
-    if language == "onnx":
-        functions = [
-            _onnx_function(entry, q, fmt, is_catalogued=is_catalogued) for q, fmt, _ in wanted
-        ]
-    else:
-        functions = [
-            _function(entry, q, fmt, general=g, is_catalogued=is_catalogued) for q, fmt, g in wanted
-        ]
+    takes = is_catalogued and not parameters and language.parameters != "defaults"
+    general = bool(entry.parameters) and takes
+    folded = not general or language.parameters == "both"
+
+    def printed(quantity: str, fmt: Format, general: bool) -> EmittedFunction:
+        return _function(
+            entry, quantity, fmt, general=general, is_catalogued=is_catalogued, fused=language.fused
+        )
+
+    functions = [printed(q, fmt, g) for g in (False, True) if (general if g else folded)
+                 for fmt in formats for q in quantities]  # fmt: skip
     functions.sort(key=lambda f: f.widened)  # a function is defined before those that call it
     present = {(f.quantity, f.fmt.name) for f in functions}
     inner = [
-        _function(entry, f.quantity, FLOAT64, general=False, is_catalogued=is_catalogued)
+        printed(f.quantity, FLOAT64, False)
         for f in functions
         if (f.widened and (f.quantity, "float64") not in present)
-        or (f.arguments and language == "js")
+        or (f.arguments and language.parameters == "inner")
     ]
     gated_notes = GATED_NOTES if isinstance(entry, GatedEntry) else ()
     return EmittedActivation(
@@ -231,24 +198,6 @@ def unit(
     )
 
 
-def _onnx_function(
-    entry: Entry | GatedEntry, quantity: str, fmt: Format, *, is_catalogued: bool
-) -> EmittedFunction:
-    """Return one function in float64 without fma, whose results are rounded to `fmt`."""
-    function = _function(
-        entry, quantity, FLOAT64, general=False, is_catalogued=is_catalogued, fused=False
-    )
-    if function.bound is None:
-        return replace(function, fmt=fmt)
-    which = "slope" if quantity == "backward" else quantity
-    bound = UNFUSED_ULP if fmt is FLOAT64 else ONCE_ULP
-    if is_catalogued and all(getattr(stated, which) == 0 for stated in entry.bounds.values()):
-        bound = 0.0
-    elif which == "slope" and isinstance(entry, Entry) and accuracy.gate(entry) is not None:
-        bound = max(bound, 2 * ONCE_ULP)  # the scale may be half the slope
-    return replace(function, fmt=fmt, bound=bound)
-
-
 def _function(
     entry: Entry | GatedEntry,
     quantity: str,
@@ -256,11 +205,14 @@ def _function(
     *,
     general: bool,
     is_catalogued: bool,
-    fused: bool = True,
+    fused: bool,
 ) -> EmittedFunction:
-    """Return one function; `general` takes its parameters as arguments."""
-    widened = fmt is FLOAT32 and _takes_float64(entry) and not general
-    arithmetic = FLOAT64 if widened else fmt
+    """Return one function; `general` takes its parameters as arguments.
+
+    Without fma it is computed in float64, and its results are rounded to `fmt`.
+    """
+    widened = fused and fmt is FLOAT32 and _takes_float64(entry) and not general
+    arithmetic = FLOAT64 if widened or not fused else fmt
     kernel = Specification(entry, quantity, arithmetic, arithmetic, not general)
     roots = kernels.traced(kernel, fused)
     values = {p.name: p.default for p in entry.parameters}
@@ -269,14 +221,18 @@ def _function(
         packed = kernels.pack(entry, values, arithmetic, quantity).tolist()[len(values) :]
         constants = dict(zip(_limits(arithmetic), packed, strict=True))
     bound = None
-    if entry.bounds:  # backward has the bound of the slope
-        which = "slope" if quantity == "backward" else quantity
-        if general:
-            bound = entry.bound(which, fmt.name)
-        elif is_catalogued:
-            bound = float(getattr(entry.bounds[fmt.name], which))
-        else:
-            bound = entry.bound(which, fmt.name, values)
+    which = "slope" if quantity == "backward" else quantity  # backward has the bound of the slope
+    stated_for = fmt.name if fused else FLOAT64.name
+    if entry.bounds and is_catalogued and not general:
+        bound = float(getattr(entry.bounds[stated_for], which))
+    elif entry.bounds:
+        bound = entry.bound(which, stated_for, None if general else values)
+    if not fused and bound is not None:
+        bound = UNFUSED_ULP if fmt is FLOAT64 else ONCE_ULP
+        if is_catalogued and all(getattr(stated, which) == 0 for stated in entry.bounds.values()):
+            bound = 0.0
+        elif which == "slope" and isinstance(entry, Entry) and accuracy.gate(entry) is not None:
+            bound = max(bound, 2 * ONCE_ULP)  # the scale may be half the slope
     inputs = tuple((name, name) for name in kernels.input_names(entry, quantity))
     outputs: tuple[str, ...] = ("y",)
     if isinstance(entry, GatedEntry):
@@ -349,66 +305,34 @@ def _command(activation: Activation) -> str | None:
     return f"{user.module}:{names[0]}" if names and user.module != "__main__" else None
 
 
-def _printer(
-    language: str, form: str | None
-) -> Callable[[Sequence[EmittedActivation], Sequence[str]], Any]:
-    target = LANGUAGES[language]
-    if form is not None and not target.forms:
-        raise ValueError(f"form = {form!r}: {target.title} has one form; leave it out")
-    if form is not None and form not in target.forms:
-        raise ValueError(f"form = {form!r}: expected one of {', '.join(target.forms)}, or None")
-    if language == "js":
-        return partial(javascript.program, form=form or target.forms[0])
-    if language == "onnx":
-        return partial(_onnx().program, form=form or target.forms[0])
-    return {"c": c.program, "cuda": cuda.program, "triton": triton.program}[language]
-
-
-def _onnx() -> Any:
-    try:
-        from softgate.lower import onnx
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"ONNX models need the package {error.name}: pip install 'softgate[onnx]'",
-            name=error.name,
-        ) from error
-    return onnx
-
-
-def as_text(emitted: Any) -> str:
-    """Return what `emit` returned as text: an ONNX model in the text form of ONNX."""
-    return emitted if isinstance(emitted, str) else str(_onnx().text(emitted))
-
-
-def as_content(emitted: Any) -> str | bytes:
-    """Return the content of a file: text, or the bytes of an ONNX model."""
-    if isinstance(emitted, str):
-        return emitted
-    content: bytes = emitted.SerializeToString()
-    return content
-
-
-def _language(language: str) -> str:
-    known = {**{key: key for key in LANGUAGES}, **SPELLINGS}
-    key = str(language).lower()
+def _language(spelled: str) -> Language:
+    key = str(spelled).lower()
+    known = {name: each for each in LANGUAGES.values() for name in (each.name, *each.spellings)}
     if key in known:
         return known[key]
     near = get_close_matches(key, known, 1)
-    hint = f"; did you mean {known[near[0]]!r}?" if near else ""
-    raise ValueError(f"language = {language!r}: expected one of {', '.join(LANGUAGES)}{hint}")
+    hint = f"; did you mean {known[near[0]].name!r}?" if near else ""
+    raise ValueError(f"language = {spelled!r}: expected one of {', '.join(LANGUAGES)}{hint}")
 
 
-def _formats(language: str, dtype: str | None) -> list[Format]:
-    target = LANGUAGES[language]
+def _formats(language: Language, dtype: str | None) -> list[Format]:
     name = None if dtype is None else str(getattr(dtype, "__name__", dtype))
-    if name is not None and name not in target.dtypes:
+    if name is not None and name not in language.dtypes:
         others = [key for key, other in LANGUAGES.items() if name in other.dtypes]
         instead = f", or emit {' or '.join(others)}" if others else ""
         raise ValueError(
-            f"dtype = {name!r}: {target.title} is emitted in {' and '.join(target.dtypes)}; "
+            f"dtype = {name!r}: {language.title} is emitted in {' and '.join(language.dtypes)}; "
             f"choose one of these or leave dtype out{instead}"
         )
-    return [FORMATS[name] for name in ((name,) if name else target.default_dtypes)]
+    return [FORMATS[name] for name in ((name,) if name else language.default_dtypes)]
+
+
+def _form(language: Language, form: str | None) -> str:
+    if form is not None and not language.forms:
+        raise ValueError(f"form = {form!r}: {language.title} has one form; leave it out")
+    if form is not None and form not in language.forms:
+        raise ValueError(f"form = {form!r}: expected one of {', '.join(language.forms)}, or None")
+    return form or next(iter(language.forms), "")
 
 
 def _check_names(units: Sequence[EmittedActivation]) -> None:
@@ -421,10 +345,10 @@ def _check_names(units: Sequence[EmittedActivation]) -> None:
                 f"{name!r} is not a name in these languages, which have the letters a to z: "
                 "give the formula another, name='swish'"
             )
-        taken = [language for language, words in RESERVED.items() if name in words]
+        taken = [language.title for language in LANGUAGES.values() if name in language.words]
         if taken:
             raise ValueError(
-                f"{name!r} is taken in emitted {' and '.join(taken)}: "
+                f"{name!r} is taken in emitted {', '.join(taken)}: "
                 "give the formula another name, name='swish'"
             )
         if names.count(name) > 1:

@@ -10,22 +10,28 @@ The constants below are templates of the code around a formula; braces mark what
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Sequence
 from functools import partial
 
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
-from . import language_source as source
-from .language_source import EmittedActivation, EmittedFunction, Language, Operation
-from .notation import ATOM, CHOICE
+from ..notation import ATOM, CHOICE
+from . import body as source
+from .body import Operation, Syntax
+from .language import EmittedActivation, EmittedFunction, Language, limit
 
-SUFFIX = {"float32": "f32", "float64": "f64"}
 TAKEN = {
     "float32": "(torch.float16, torch.bfloat16, torch.float32)",
     "float64": "(torch.float64,)",
 }
 NAMED = {"float32": "float16, bfloat16 or float32", "float64": "float64"}
+
+NOTES = """\
+The operations are those of softgate's kernels, fma included: on a device that does them
+as IEEE has it, subnormal numbers included, results{bounds} are theirs. Checked in
+Triton's interpreter on the CPU, not certified on a GPU."""
 
 IMPORTS = """\
 import torch
@@ -65,16 +71,16 @@ BITS = {
 }
 """Operations without a Triton operator."""
 
-KERNEL = """\
+KERNEL = '''\
 @triton.jit
 def {kernel}({pointers}, n{signature}, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
 {loads}
-    {results} = {call}
-{stores}"""
+    {outputs} = {call}
+{stores}
 
-LAUNCH = '''\
+
 def {launcher}({inputs}{defaults}):
     """{doc}"""
     if {first}.dtype not in {taken}:
@@ -123,34 +129,35 @@ def literal(fmt: Format, value: float) -> str:
     return source.shortest(value, fmt) if math.isfinite(value) else f'float("{value}")'
 
 
-def language(fmt: Format) -> Language:
-    """Return the Triton language table of a format."""
-    single, suffix = fmt is FLOAT32, SUFFIX[fmt.name]
+def syntax(fmt: Format) -> Syntax:
+    """Return the syntax of a format."""
+    single = fmt is FLOAT32
     operations: dict[str, Operation] = {
         "where": ("tl.where({}, {}, {})", ATOM, (CHOICE, CHOICE, CHOICE)),
         "fma": source.call("tl.fma", 3),
         "abs": source.call("tl.abs", 1),
         "sqrt": source.call("tl.sqrt_rn" if single else "tl.sqrt", 1),
-        **{name: source.call(f"_{name}_{suffix}", n) for name, n in source.BITS.items()},
+        **{name: source.call(f"_{name}_f{fmt.bits}", n) for name, n in source.BITS.items()},
     }
     if single:
         operations["div"] = source.call("tl.div_rn", 2)
     typed = f"tl.full((), {{}}, tl.{fmt.name})"
-    return Language(source.OPERATORS | operations, partial(literal, fmt), "{} = {}", typed)
+    return Syntax(source.OPERATORS | operations, partial(literal, fmt), "{} = {}", typed)
 
 
-def device(function: EmittedFunction) -> tuple[str, frozenset[str]]:
+def device(function: EmittedFunction) -> tuple[str, set[str]]:
     """Return the function that a kernel calls, and the operations it uses."""
-    fmt, called = function.fmt, _device(function)
-    operands = ", ".join(function.operands)
-    opening = f"@triton.jit\ndef {called}({operands}{_signature(function)}):\n"
+    fmt = function.fmt
+    operands, parts = ", ".join(function.operands), parts_of(function)
+    taken = "".join(f", {name}: tl.constexpr" for name in parts)
+    opening = f"@triton.jit\ndef softgate_{function.label}_{function.suffix}({operands}{taken}):\n"
     if function.widened:
-        return f"{opening}{_rounded(function)}", frozenset()
+        return f"{opening}{rounded(function)}", set()
     leaves = dict(function.inputs)
-    for name in _parts(function):
+    for name in parts:
         leaves[name.replace("_lo", ".lo")] = f"{name}_"
-    table, constants = language(fmt), function.constants
-    body = source.body(function.roots, fmt, table, leaves, constants)
+    written, constants = syntax(fmt), function.constants
+    body = source.Body(function.roots, fmt, written, leaves, constants)
     inputs = {name for name, _ in function.inputs}
     lines = [
         f"{leaf} = tl.full((), {leaf[:-1]}, tl.{fmt.name})"
@@ -160,7 +167,7 @@ def device(function: EmittedFunction) -> tuple[str, frozenset[str]]:
     like = function.operands[0]
     results = [
         text
-        if inputs & source.body(root, fmt, table, leaves, constants).used
+        if inputs & source.Body((root,), fmt, written, leaves, constants).used
         else f"tl.full({like}.shape, {text}, {like}.dtype)"
         for root, text in zip(function.roots, body.results, strict=True)
     ]
@@ -168,25 +175,17 @@ def device(function: EmittedFunction) -> tuple[str, frozenset[str]]:
     return f"{opening}{text}    return {', '.join(results)}", body.used
 
 
-def _rounded(function: EmittedFunction) -> str:
+def rounded(function: EmittedFunction) -> str:
     """Return the lines that call the float64 function and round its results."""
     wide = ", ".join(f"{name}.to(tl.float64)" for name in function.operands)
-    call = f"softgate_{function.label}_{SUFFIX['float64']}({wide})"
+    call = f"softgate_{function.label}_f64({wide})"
     if len(function.outputs) == 1:
         return f"    return {call}.to(tl.float32)"
     narrow = ", ".join(f"{name}.to(tl.float32)" for name in function.outputs)
     return f"    {', '.join(function.outputs)} = {call}\n    return {narrow}"
 
 
-def _device(function: EmittedFunction) -> str:
-    return f"softgate_{function.label}_{SUFFIX[function.fmt.name]}"
-
-
-def _kernel(function: EmittedFunction) -> str:
-    return f"{function.label}_kernel_{SUFFIX[function.fmt.name]}"
-
-
-def _parts(function: EmittedFunction) -> list[str]:
+def parts_of(function: EmittedFunction) -> list[str]:
     """Return the arguments of a kernel for its parameters: in float32 two numbers each."""
     names = [name for name, _ in function.arguments]
     if function.fmt is FLOAT64:
@@ -194,173 +193,151 @@ def _parts(function: EmittedFunction) -> list[str]:
     return [part for name in names for part in (name, f"{name}_lo")]
 
 
-def _signature(function: EmittedFunction) -> str:
-    return "".join(f", {name}: tl.constexpr" for name in _parts(function))
-
-
 def kernel(function: EmittedFunction) -> str:
-    """Return the kernel over arrays."""
-    operands, outputs = function.operands, function.outputs
+    """Return the kernel over arrays, and the function that runs it on tensors."""
+    operands, outputs, parts = function.operands, function.outputs, parts_of(function)
+    tensors, first = [name for name in operands if name != "grad"], operands[0]
     load = "    {0} = tl.load({0}_ptr + offsets, mask=inside).to(tl.{1})"
     store = "    tl.store({0}_ptr + offsets, {0}, mask=inside)"
-    parts = "".join(f", {name}" for name in _parts(function))
+    contiguous = [f"    {name} = {name}.contiguous()" for name in tensors]
+    if "grad" in operands:
+        contiguous += [f"    grad = grad.to({first}.dtype).expand_as({first}).contiguous()"]
+    split = "*_split({})" if function.fmt is FLOAT32 else "{}"
+    what = "value" if function.quantity == "value" else "slope"
     return KERNEL.format(
-        kernel=_kernel(function),
+        kernel=f"{function.label}_kernel_{function.suffix}",
         pointers=", ".join(f"{name}_ptr" for name in (*operands, *outputs)),
-        signature=_signature(function),
+        signature="".join(f", {name}: tl.constexpr" for name in parts),
         loads="\n".join(load.format(name, function.fmt.name) for name in operands),
-        results=", ".join(outputs),
-        call=f"{_device(function)}({', '.join(operands)}{parts})",
+        outputs=", ".join(outputs),
+        call=f"softgate_{function.label}_{function.suffix}({', '.join([*operands, *parts])})",
         stores="\n".join(store.format(name) for name in outputs),
+        launcher=launcher(function),
+        inputs=", ".join(operands),
+        first=first,
+        empty=", ".join([f"torch.empty_like({first})"] * len(outputs)),
+        defaults=defaults(function),
+        doc=f"The {what}{'s' if len(outputs) > 1 else ''} of {function.name} at "
+        f"{' and '.join(tensors)}{', times grad' if 'grad' in operands else ''}.",
+        taken=TAKEN[function.fmt.name],
+        named=NAMED[function.fmt.name],
+        contiguous=(SAME if "b" in operands else "") + "\n".join(contiguous),
+        passed="".join(f", {split.format(name)}" for name, _ in function.arguments),
     )
 
 
 def launcher(function: EmittedFunction) -> str:
-    """Return the function that runs a kernel on tensors."""
-    operands, outputs = function.operands, function.outputs
-    first = operands[0]
-    contiguous = [f"    {name} = {name}.contiguous()" for name in operands if name != "grad"]
-    if "grad" in operands:
-        contiguous += [f"    grad = grad.to({first}.dtype).expand_as({first}).contiguous()"]
-    exact = function.fmt is FLOAT64
-    passed = [name if exact else f"*_split({name})" for name, _ in function.arguments]
-    return LAUNCH.format(
-        launcher=_launcher(function),
-        inputs=", ".join(operands),
-        first=first,
-        outputs=", ".join(outputs),
-        empty=", ".join([f"torch.empty_like({first})"] * len(outputs)),
-        defaults=_defaults(function),
-        doc=_doc(function),
-        taken=TAKEN[function.fmt.name],
-        named=NAMED[function.fmt.name],
-        contiguous=(SAME if "b" in operands else "") + "\n".join(contiguous),
-        kernel=_kernel(function),
-        passed="".join(f", {part}" for part in passed),
-    )
+    """Return the name of the function that runs a kernel on tensors."""
+    return f"{function.name}_{function.quantity}{ending(function)}"
 
 
-def _doc(function: EmittedFunction) -> str:
-    operands = [name for name in function.operands if name != "grad"]
-    what = "value" if function.quantity == "value" else "slope"
-    what = f"{what}s" if len(function.outputs) > 1 else what
-    times = ", times grad" if function.quantity == "backward" else ""
-    return f"The {what} of {function.name} at {' and '.join(operands)}{times}."
+def ending(function: EmittedFunction) -> str:
+    """Return the format as the end of a name, which in float32 has none."""
+    return "" if function.fmt is FLOAT32 else "_f64"
 
 
-def _launcher(function: EmittedFunction) -> str:
-    return f"{function.name}_{function.quantity}" + ("" if function.fmt is FLOAT32 else "_f64")
-
-
-def _defaults(function: EmittedFunction) -> str:
+def defaults(function: EmittedFunction) -> str:
+    """Return the parameters as keyword arguments."""
     return "".join(f", {name}={value!r}" for name, value in function.arguments)
 
 
-def autograd(unit: EmittedActivation, value: EmittedFunction, backward: EmittedFunction) -> str:
+def autograd(title: str, value: EmittedFunction, backward: EmittedFunction) -> str:
     """Return the two kernels as one differentiable function."""
     names = [name for name, _ in value.arguments]
-    end = "" if value.fmt is FLOAT32 else "_f64"
+    end, several = ending(value), len(value.operands) > 1
     return AUTOGRAD.format(
-        owner=f"_{unit.name}{end}",
-        name=f"{unit.name}{end}",
+        owner=f"_{value.name}{end}",
+        name=f"{value.name}{end}",
         operands=", ".join(value.operands),
         names="".join(f", {name}" for name in names),
         kept="".join(f"\n        ctx.{name} = {name}" for name in names),
         again="".join(f", ctx.{name}" for name in names),
-        defaults=_defaults(value),
-        comma="" if len(value.operands) > 1 else ",",
-        star="*" if len(value.operands) > 1 and names else "",
+        defaults=defaults(value),
+        comma="" if several else ",",
+        star="*" if several and names else "",
         nones=", None" * len(names),
-        value=_launcher(value),
-        backward=_launcher(backward),
-        title=unit.heading[0],
+        value=launcher(value),
+        backward=launcher(backward),
+        title=title,
     )
 
 
-def program(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
-    """Return the Triton source of some activations."""
-    parts: list[str] = []
-    needed: dict[tuple[str, str], str] = {}
-    for unit in units:
-        for function in (*unit.inner, *unit.functions):
-            text, used = device(function)
-            parts.append(text)
-            if function in unit.functions:
-                parts += [kernel(function), launcher(function)]
-            if function.arguments and function.fmt is FLOAT32:
-                needed["_split", ""] = SPLIT
-            for name in BITS:
-                if name in used:
-                    needed[name, function.fmt.name] = _bits(name, function.fmt)
-        parts += _pairs(unit)
-    imports = IMPORTS.format(once=ONCE if any(map(_pairs, units)) else "")
-    head = f"{_comment(units, closing)}\n\n{imports}"
-    return "\n\n\n".join([head, *needed.values(), *parts]) + "\n"
-
-
-def _bits(name: str, fmt: Format) -> str:
-    return BITS[name].format(
-        suffix=SUFFIX[fmt.name],
-        bits=fmt.bits,
-        shift=fmt.mantissa_bits,
-        mask=-(1 << (fmt.bits - 1)),
-        whole=literal(fmt, 2.0**fmt.mantissa_bits),
-    )
-
-
-def _pairs(unit: EmittedActivation) -> list[str]:
+def pairs(unit: EmittedActivation) -> list[tuple[EmittedFunction, EmittedFunction]]:
+    """Return values and backwards of one format, which form a function for torch.autograd."""
     functions = {(f.quantity, f.fmt.name): f for f in unit.functions}
-    return [
-        autograd(unit, function, functions["backward", name])
-        for (quantity, name), function in functions.items()
-        if quantity == "value" and ("backward", name) in functions
-    ]
+    both = [(f, functions.get(("backward", f.fmt.name))) for f in functions.values()]
+    return [(f, backward) for f, backward in both if f.quantity == "value" and backward]
 
 
-def _comment(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
-    lines: list[str] = []
-    for unit in units:
-        lines += [*unit.heading, "", *_listing(unit), ""]
-    theirs = "results and bounds are theirs" if source.bounded(units) else "results are theirs"
-    lines += [
-        "The operations are those of softgate's kernels, fma included: on a device that does them",
-        f"as IEEE has it, subnormal numbers included, {theirs}. Checked in",
-        "Triton's interpreter on the CPU, not certified on a GPU.",
-        *_certify(units),
-        "",
-        *closing,
-    ]
-    return "\n".join(f"# {line}".rstrip() for line in lines)
-
-
-def _listing(unit: EmittedActivation) -> list[str]:
-    shown = [(_launcher(f), source.described(f, f.fmt.name)) for f in unit.functions]
-    for f in unit.functions if len(_pairs(unit)) else ():
-        if f.quantity == "value":
-            end = "" if f.fmt is FLOAT32 else "_f64"
-            shown.append((f"{unit.name}{end}", "value and backward, for torch.autograd"))
-    width = max(len(name) for name, _ in shown)
-    return [*(f"    {name:{width}}  {what}" for name, what in shown), *source.remarks(unit)]
-
-
-def _certify(units: Sequence[EmittedActivation]) -> list[str]:
+def certification(units: Sequence[EmittedActivation]) -> list[str]:
     """Return the commands that certify values in the interpreter, one per format."""
     module, lines = f"{units[0].name}_triton", list[str]()
     for unit in units:
-        values = [f for f in source.certifiable(unit) if f.quantity == "value"]
-        lines += [source.IN_PYTHON.format(name=unit.name)] if values and not unit.command else []
-        for f in values:
-            subject = f"{module}:{_launcher(f)}"
-            if unit.command is None:
+        values = [f for f in unit.certifiable if f.quantity == "value"]
+        subjects = [(f, f"{module}:{launcher(f)}") for f in values]
+        if unit.command is not None:
+            for f, subject in subjects:
                 lines += [
-                    f'    print(sg.certify("{subject}", {unit.name}, framework="torch",',
-                    f'                     quantity="value", dtype="{f.fmt.name}"))',
+                    f"    TRITON_INTERPRET=1 softgate certify {subject} \\",
+                    f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
+                    f"        --reference {unit.command}{limit(f.bound)}",
                 ]
-                continue
-            lines += [
-                f"    TRITON_INTERPRET=1 softgate certify {subject} \\",
-                f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
-                f"        --reference {unit.command}{source.limit(f.bound)}",
+        elif subjects:
+            calls = [
+                f'"{subject}", {unit.name}, framework="torch",\n'
+                f'                     quantity="value", dtype="{f.fmt.name}"'
+                for f, subject in subjects
             ]
+            lines += "\n".join(unit.in_python(*calls)).split("\n")
     opening = f"To certify values there (TRITON_INTERPRET=1), this file being {module}.py:"
     return [opening, *lines] if lines else []
+
+
+class Triton(Language):
+    """Triton, with functions for torch."""
+
+    name, title, extensions = "triton", "Triton", ("py",)
+    contents = "kernels, and a function for torch.autograd"
+    words = frozenset({
+        "BLOCK", "TypeError", "_split", "float", "once_differentiable", "staticmethod", "tl",
+        "torch", "triton",
+    } | {*keyword.kwlist})  # fmt: skip
+    default_dtypes = ("float32",)
+    default_quantities = ("value", "backward")
+    marks = "", "# ", ""
+
+    def program(self, units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> str:
+        parts: list[str] = []
+        needed: dict[tuple[str, str], str] = {}
+        for unit in units:
+            for function in (*unit.inner, *unit.functions):
+                text, used = device(function)
+                parts.append(text)
+                if function in unit.functions:
+                    parts.append(kernel(function))
+                if function.arguments and function.fmt is FLOAT32:
+                    needed["_split", ""] = SPLIT
+                fmt = function.fmt
+                for name in (name for name in BITS if name in used):
+                    needed[name, fmt.name] = BITS[name].format(
+                        suffix=function.suffix,
+                        bits=fmt.bits,
+                        shift=fmt.mantissa_bits,
+                        mask=-(1 << (fmt.bits - 1)),
+                        whole=literal(fmt, 2.0**fmt.mantissa_bits),
+                    )
+            parts += [autograd(unit.heading[0], *pair) for pair in pairs(unit)]
+        bounds = " and bounds" if any(unit.bounded for unit in units) else ""
+        middle = [*NOTES.format(bounds=bounds).split("\n"), *certification(units)]
+        imports = IMPORTS.format(once=ONCE if any(map(pairs, units)) else "")
+        head = f"{self.comment(units, middle, closing)}\n\n{imports}"
+        return "\n\n\n".join([head, *needed.values(), *parts]) + "\n"
+
+    def listed(self, unit: EmittedActivation) -> list[str]:
+        rows = [(launcher(f), f.described(f.fmt.name)) for f in unit.functions]
+        for f, _ in pairs(unit):
+            rows.append((f"{unit.name}{ending(f)}", "value and backward, for torch.autograd"))
+        return unit.listing(rows)
+
+
+LANGUAGE = Triton()

@@ -11,19 +11,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 from softgate.formula.formats import FLOAT64
 from softgate.formula.graph import walk
 
-from . import language_source as source
-from .evaluation import interpret
-from .language_source import EmittedActivation, EmittedFunction
-from .without_fma import without_fma
+from ..evaluation import interpret
+from ..without_fma import without_fma
+from .language import EmittedActivation, EmittedFunction, Language, limit
 
 OPSET = 18
 IR_VERSION = 8
@@ -31,11 +28,7 @@ IR_VERSION = 8
 DOMAIN = "softgate"
 """The domain of local functions."""
 
-TYPES = {
-    "float16": TensorProto.FLOAT16,
-    "float32": TensorProto.FLOAT,
-    "float64": TensorProto.DOUBLE,
-}
+TYPES = {"float16": "FLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
 BIAS = 1.5 * 2.0**FLOAT64.mantissa_bits
 """Integers are held in the low bits of a number near this one."""
 WHOLE = 2.0**FLOAT64.mantissa_bits + FLOAT64.max_exponent
@@ -52,10 +45,30 @@ COMPARED: dict[str, Callable[..., bool]] = {
 }
 
 
+def required_onnx() -> Any:
+    """Return the package onnx; raise ImportError with its extra if it is not installed."""
+    try:
+        import onnx
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"ONNX models need the package {error.name}: pip install 'softgate[onnx]'",
+            name=error.name,
+        ) from error
+    return onnx
+
+
+NOTES = (
+    f"Standard operators of opset {OPSET}, computed in float64 without fma and rounded once.",
+    "Errors were measured in onnxruntime on the CPU.",
+)
+LOCAL = (f"Local functions of the domain {DOMAIN}, for operands of any shape.",)
+
+
 class StableFormBuilder:
     """The nodes of one graph or local function; equal nodes are made once."""
 
     def __init__(self, reserved: Sequence[str] = ()) -> None:
+        self.onnx = required_onnx()
         self.nodes: list[Any] = []
         self.reserved = frozenset(reserved)
         self._names: dict[object, str] = {}
@@ -84,14 +97,14 @@ class StableFormBuilder:
         number = FLOAT64.round(value) if isinstance(value, Fraction) else float(value)
         key = ("Constant", number.hex())  # 0 and -0 are two constants
         if key not in self._names:
-            tensor = numpy_helper.from_array(np.array(number, np.float64))
+            tensor = self.onnx.numpy_helper.from_array(np.array(number, np.float64))
             self._names[key] = self._add("Constant", (), {"value": tensor})
             self._numbers[self._names[key]] = number
         return self._names[key]
 
     def _true(self) -> str:
         if "true" not in self._names:
-            tensor = numpy_helper.from_array(np.array(True))
+            tensor = self.onnx.numpy_helper.from_array(np.array(True))
             self._names["true"] = self._add("Constant", (), {"value": tensor})
         return self._names["true"]
 
@@ -99,12 +112,16 @@ class StableFormBuilder:
         name = f"t{len(self.nodes) + 1}"
         while name in self.reserved:
             name += "_"
-        self.nodes.append(helper.make_node(op, operands, [name], **attributes))
+        self.nodes.append(self.onnx.helper.make_node(op, operands, [name], **attributes))
         return name
+
+    def kind(self, dtype: str) -> int:
+        """Return ONNX's number of a format."""
+        return int(getattr(self.onnx.TensorProto, TYPES[dtype]))
 
     def rename(self, old: str, new: str) -> None:
         """Write the value `old` to the output `new`."""
-        self.nodes.append(helper.make_node("Identity", [old], [new]))
+        self.nodes.append(self.onnx.helper.make_node("Identity", [old], [new]))
 
     def operations(self) -> dict[str, Callable[..., str]]:
         """Return the operations of a stable form without fma."""
@@ -194,10 +211,10 @@ class StableFormBuilder:
 
     def compute(self, function: EmittedFunction) -> list[str]:
         """Return the names of a function's results, in its format."""
-        kind = TYPES[function.fmt.name]
+        kind = self.kind(function.fmt.name)
         wide = function.fmt is FLOAT64
         inputs: dict[str, Any] = {
-            name: printed if wide else self.node("Cast", printed, to=TensorProto.DOUBLE)
+            name: printed if wide else self.node("Cast", printed, to=self.kind("float64"))
             for name, printed in function.inputs
         }
         inputs |= function.constants
@@ -211,49 +228,7 @@ class StableFormBuilder:
         return results
 
 
-def program(units: Sequence[EmittedActivation], closing: Sequence[str], form: str = "model") -> Any:
-    """Return the ONNX model of some functions.
-
-    In the form "model" its graph has the operators; in the form "function" it calls local
-    functions.
-    """
-    functions = [function for unit in units for function in unit.functions]
-    kind = TYPES[functions[0].fmt.name]
-    operands = list(dict.fromkeys(name for f in functions for name in f.operands))
-    names = {f.label: _outputs(f, alone=len(functions) == 1) for f in functions}
-    outputs = [name for several in names.values() for name in several]
-    opsets = [helper.make_opsetid("", OPSET)]
-    builder, local = StableFormBuilder((*operands, *outputs)), []
-    for function in functions:
-        if form == "function":
-            local.append(_local(function, opsets[0]))
-            call = helper.make_node(
-                function.label, function.operands, names[function.label], domain=DOMAIN
-            )
-            builder.nodes.append(call)
-            continue
-        for result, name in zip(builder.compute(function), names[function.label], strict=True):
-            builder.rename(result, name)
-    opsets += [helper.make_opsetid(DOMAIN, 1)] if form == "function" else []
-    title = "_".join(unit.name for unit in units)
-    inputs = [helper.make_tensor_value_info(name, kind, ["n"]) for name in operands]
-    results = [helper.make_tensor_value_info(name, kind, ["n"]) for name in outputs]
-    return helper.make_model(
-        helper.make_graph(builder.nodes, title, inputs, results),
-        opset_imports=opsets,
-        functions=local,
-        ir_version=IR_VERSION,
-        producer_name="softgate",
-        doc_string="\n".join(_comment(units, closing, form)),
-    )
-
-
-def text(model: Any) -> str:
-    """Return a model in ONNX's text form, which `onnx.parser.parse_model` reads."""
-    return f"{onnx.printer.to_text(model)}\n"
-
-
-def _outputs(function: EmittedFunction, alone: bool) -> list[str]:
+def outputs_of(function: EmittedFunction, alone: bool) -> list[str]:
     """Return the names of a function's outputs in the graph."""
     if alone:
         return list(function.outputs)
@@ -263,44 +238,94 @@ def _outputs(function: EmittedFunction, alone: bool) -> list[str]:
     return [f"{function.label}_{name}" for name in function.outputs]
 
 
-def _local(function: EmittedFunction, opset: Any) -> Any:
+def local_function(function: EmittedFunction, opset: Any) -> Any:
     """Return a function as a local function, of operands of any shape."""
     builder = StableFormBuilder((*function.operands, *function.outputs))
     for result, name in zip(builder.compute(function), function.outputs, strict=True):
         builder.rename(result, name)
-    return helper.make_function(
+    return builder.onnx.helper.make_function(
         DOMAIN, function.label, function.operands, function.outputs, builder.nodes, [opset],
-        doc_string=source.described(function, function.fmt.name),
+        doc_string=function.described(function.fmt.name),
     )  # fmt: skip
 
 
-def _comment(units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> list[str]:
-    lines: list[str] = []
-    for unit in units:
-        listed = [f"    {f.label}: {source.described(f, f.fmt.name)}" for f in unit.functions]
-        lines += [*unit.heading, "", *listed, *source.remarks(unit), ""]
-    lines += [
-        f"Standard operators of opset {OPSET}, computed in float64 without fma and rounded once.",
-        "Errors were measured in onnxruntime on the CPU.",
-    ]
-    if form == "function":
-        lines += [f"Local functions of the domain {DOMAIN}, for operands of any shape."]
-    return [*lines, *_certify(units), "", *closing]
-
-
-def _certify(units: Sequence[EmittedActivation]) -> list[str]:
+def certification(units: Sequence[EmittedActivation]) -> list[str]:
     """Return the command that certifies the model: one function of one operand."""
     functions = [function for unit in units for function in unit.functions]
     unit = units[0]
-    if len(functions) > 1 or not source.certifiable(unit):
+    if len(functions) > 1 or not unit.certifiable:
         return []
     (function,) = functions
     file = f"{function.label}.onnx"
     quantity, is_slope = function.quantity, function.quantity == "slope"
     if unit.command is None:
         slope = f', slope="{file}"' if is_slope else ""
-        call = f'    print(sg.certify("{file}", {unit.name}{slope}, quantity="{quantity}"))'
-        return [source.IN_PYTHON.format(name=unit.name), call]
+        return unit.in_python(f'"{file}", {unit.name}{slope}, quantity="{quantity}"')
     slope = f" --slope {file}" if is_slope else ""
-    options = f"--reference {unit.command} --quantity {quantity}{source.limit(function.bound)}"
+    options = f"--reference {unit.command} --quantity {quantity}{limit(function.bound)}"
     return ["To certify:", f"    softgate certify {file}{slope} \\", f"        {options}"]
+
+
+class Onnx(Language):
+    """ONNX: a model, whose documentation has the text of a comment."""
+
+    name, title, extensions = "onnx", "ONNX", ("onnx",)
+    contents = "a model, computed in float64 without fma and rounded"
+    dtypes, default_dtypes = ("float16", "float32", "float64"), ("float32",)
+    default_quantities = ("value",)
+    forms: ClassVar = {
+        "model": "a model of standard operators",
+        "function": "local functions of these",
+    }
+    parameters = "defaults"
+    fused = False
+
+    def program(self, units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> Any:
+        functions = [function for unit in units for function in unit.functions]
+        operands = list(dict.fromkeys(name for f in functions for name in f.operands))
+        names = {f.label: outputs_of(f, alone=len(functions) == 1) for f in functions}
+        outputs = [name for several in names.values() for name in several]
+        builder, local = StableFormBuilder((*operands, *outputs)), []
+        helper = builder.onnx.helper
+        opsets = [helper.make_opsetid("", OPSET)]
+        for function in functions:
+            if form == "function":
+                local.append(local_function(function, opsets[0]))
+                call = helper.make_node(
+                    function.label, function.operands, names[function.label], domain=DOMAIN
+                )
+                builder.nodes.append(call)
+                continue
+            for result, name in zip(builder.compute(function), names[function.label], strict=True):
+                builder.rename(result, name)
+        opsets += [helper.make_opsetid(DOMAIN, 1)] if form == "function" else []
+        notes = [*NOTES, *(LOCAL if form == "function" else ())]
+        kind = builder.kind(functions[0].fmt.name)
+        graph = helper.make_graph(
+            builder.nodes,
+            "_".join(unit.name for unit in units),
+            [helper.make_tensor_value_info(name, kind, ["n"]) for name in operands],
+            [helper.make_tensor_value_info(name, kind, ["n"]) for name in outputs],
+        )
+        return helper.make_model(
+            graph,
+            opset_imports=opsets,
+            functions=local,
+            ir_version=IR_VERSION,
+            producer_name="softgate",
+            doc_string=self.comment(units, [*notes, *certification(units)], closing),
+        )
+
+    def listed(self, unit: EmittedActivation) -> list[str]:
+        listed = [f"    {f.label}: {f.described(f.fmt.name)}" for f in unit.functions]
+        return [*listed, *unit.remarks()]
+
+    def text(self, program: Any) -> str:
+        return f"{required_onnx().printer.to_text(program)}\n"
+
+    def content(self, program: Any) -> bytes:
+        content: bytes = program.SerializeToString()
+        return content
+
+
+LANGUAGE = Onnx()

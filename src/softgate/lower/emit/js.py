@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from textwrap import wrap
+from typing import ClassVar
 
 from softgate.formula.formats import FLOAT64
 
-from . import language_source as source
-from .language_source import EmittedActivation, EmittedFunction, Language
-
-Written = tuple[str, frozenset[str]]
-"""A function's source, and the operations it uses."""
+from . import body as source
+from .body import Syntax
+from .language import EmittedActivation, EmittedFunction, Language
 
 FMA = """\
 // a*b + c, rounded once. p + e is the product exactly (Dekker), s + d the sum p + c (Knuth), u + v
@@ -109,7 +108,7 @@ def literal(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-LANGUAGE = Language(
+SYNTAX = Syntax(
     operations=source.OPERATORS
     | {
         "eq": ("{} === {}", *source.OPERATORS["eq"][1:]),
@@ -123,14 +122,9 @@ LANGUAGE = Language(
     line="const {} = {};",
 )
 
-
-MODULE, SCRIPT = "module", "script"
-FORMS = (MODULE, SCRIPT)
-"""A module exports its functions. A script, for pages without modules, declares one object that
-contains them."""
 USE = {
-    MODULE: 'An ES module, as in import {{ {name} }} from "./{file}.mjs".',
-    SCRIPT: "A plain script, whole or within another one. It declares softgate, as in\n"
+    "module": 'An ES module, as in import {{ {name} }} from "./{file}.mjs".',
+    "script": "A plain script, whole or within another one. It declares softgate, as in\n"
     "softgate.{name}(1), and no other name; twice on a page it would clash with itself.",
 }
 OPENING = 'const softgate = (() => {\n"use strict";'
@@ -139,84 +133,87 @@ CLOSING = "return {{\n{names}\n}};\n}})();"
 
 def written(
     function: EmittedFunction, usual: bool = False, export: bool = False, folded: bool = False
-) -> Written:
+) -> tuple[str, set[str]]:
     """Return the source of one function, and the operations it uses.
 
     With `usual` it calls another function, compiled with the default parameters, if it receives
     these; `folded` is whether this is that other function.
     """
     leaves = dict(function.inputs) | {name: name for name, _ in function.arguments}
-    body = source.body(function.roots, FLOAT64, LANGUAGE, leaves, function.constants)
+    body = source.Body(function.roots, FLOAT64, SYNTAX, leaves, function.constants)
     arguments = "".join(f", {name} = {literal(value)}" for name, value in function.arguments)
-    several = f"[{', '.join(body.results)}]"
-    lines = [*body.lines, f"return {several if len(body.results) > 1 else body.result};"]
+    results = ", ".join(body.results)
+    lines = [*body.lines, f"return {f'[{results}]' if len(body.results) > 1 else results};"]
     operands = ", ".join(function.operands)
     if usual:
         same = " && ".join(f"{name} === {literal(value)}" for name, value in function.arguments)
         lines.insert(0, f"if ({same}) return {function.label}_usual({operands});")
     ending, note = ("_usual", " with the defaults") if folded else ("", "")
-    comment = f"// The {function.quantity} of {function.name}{note}."
     exported = "export " if export else ""
-    opening = f"{exported}function {function.label}{ending}({operands}{arguments})"
     text = "".join(f"  {line}\n" for line in lines)
-    return f"{comment}\n{opening} {{\n{text}}}", body.used
+    return (
+        f"// The {function.quantity} of {function.name}{note}.\n"
+        f"{exported}function {function.label}{ending}({operands}{arguments}) {{\n{text}}}"
+    ), body.used
 
 
-def program(units: Sequence[EmittedActivation], closing: Sequence[str], form: str = MODULE) -> str:
-    """Return the JavaScript source of some activations."""
-    parts, used = [], set[str]()
-    for unit in units:
-        usual = {function.label for function in unit.inner}
-        texts = [written(f, f.label in usual, form == MODULE) for f in unit.functions]
-        texts += [written(f, folded=True) for f in unit.inner]
-        for text, operations in texts:
-            parts.append(text)
-            used |= operations
-    needed = [FMA] if "fma" in used else []
-    bits = [text for name, text in BITS.items() if name in used]
-    needed += [WORDS, *bits] if bits else []
-    parts = [*needed, *parts]
-    if form == SCRIPT:
-        names = [function.label for unit in units for function in unit.functions]
-        shown = wrap(f"{', '.join(names)},", 98, initial_indent="  ", subsequent_indent="  ")
-        parts = [OPENING, *parts, CLOSING.format(names="\n".join(shown))]
-    return "\n\n".join([_comment(units, closing, form), *parts]) + "\n"
+class JavaScript(Language):
+    """JavaScript, whose numbers are float64.
+
+    A module exports its functions. A script, for pages without modules, declares one object that
+    contains them.
+    """
+
+    name, title, extensions, spellings = "js", "JavaScript", ("mjs", "js"), ("javascript",)
+    contents = "functions of numbers, and of operands and parameters"
+    words = frozenset({
+        "Float64Array", "HIGH", "Infinity", "Int32Array", "LOW", "Math", "NaN", "Uint16Array",
+        "Uint8Array", "add_exponent", "arguments", "await", "break", "case", "catch", "class",
+        "const", "continue", "copysign", "debugger", "default", "delete", "do", "else", "enum",
+        "eval", "exponent_field", "exponent_only", "export", "extends", "false", "finally", "fma",
+        "fma_scaled", "for", "function", "if", "implements", "import", "in", "instanceof",
+        "interface", "let", "new", "null", "number", "package", "private", "protected", "public",
+        "return", "softgate", "static", "super", "switch", "this", "throw", "true", "try", "typeof",
+        "undefined", "var", "void", "while", "with", "words", "yield",
+    })  # fmt: skip
+    dtypes = default_dtypes = ("float64",)
+    forms: ClassVar = {"module": "an ES module", "script": "a script that declares one object"}
+    parameters = "inner"
+    marks = "", "// ", ""
+
+    def program(self, units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> str:
+        parts, used = [], set[str]()
+        for unit in units:
+            usual = {function.label for function in unit.inner}
+            texts = [written(f, f.label in usual, form == "module") for f in unit.functions]
+            for text, operations in texts + [written(f, folded=True) for f in unit.inner]:
+                parts.append(text)
+                used |= operations
+        bits = [text for name, text in BITS.items() if name in used]
+        parts = [*([FMA] if "fma" in used else []), *([WORDS, *bits] if bits else []), *parts]
+        if form == "script":
+            names = [function.label for unit in units for function in unit.functions]
+            shown = wrap(f"{', '.join(names)},", 98, initial_indent="  ", subsequent_indent="  ")
+            parts = [OPENING, *parts, CLOSING.format(names="\n".join(shown))]
+        use = USE[form].format(name=units[0].functions[0].label, file=units[0].name)
+        certify = [line for unit in units for line in unit.certify_kernels("float64")]
+        middle = [
+            *use.split("\n"),
+            "",
+            "The operations are those of softgate's float64 kernels, fma included, and so are the",
+            f"results, bit for bit.{' To certify the kernels:' if certify else ''}",
+            *certify,
+        ]
+        return "\n\n".join([self.comment(units, middle, closing), *parts]) + "\n"
+
+    def listed(self, unit: EmittedActivation) -> list[str]:
+        usual = {function.label: function for function in unit.inner}
+        rows = []
+        for f in unit.functions:
+            what = usual.get(f.label, f).described("float64").replace(" in float64", "")
+            others = f"; {f.bound:g} with other parameters" if f.label in usual else ""
+            rows.append((f.label, what + others))
+        return unit.listing(rows)
 
 
-def _comment(units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> str:
-    lines: list[str] = []
-    for unit in units:
-        lines += [*unit.heading, "", *_listing(unit), ""]
-    first = units[0]
-    certify = [line for unit in units for line in _certify(unit)]
-    lines += [
-        *USE[form].format(name=first.functions[0].label, file=first.name).split("\n"),
-        "",
-        "The operations are those of softgate's float64 kernels, fma included, and so are the",
-        f"results, bit for bit.{' To certify the kernels:' if certify else ''}",
-        *certify,
-        "",
-        *closing,
-    ]
-    return "\n".join(f"// {line}".rstrip() for line in lines)
-
-
-def _certify(unit: EmittedActivation) -> list[str]:
-    if not source.certifiable(unit):
-        return []
-    if unit.command is None:
-        call = f'    print(sg.certify({unit.name}, dtype="float64"))'
-        return [source.IN_PYTHON.format(name=unit.name), call]
-    subject = unit.command if unit.user_defined else f"softgate:{unit.command}"
-    return [f"    softgate certify {subject} --dtype float64"]
-
-
-def _listing(unit: EmittedActivation) -> list[str]:
-    usual = {function.label: function for function in unit.inner}
-    width = max(len(function.label) for function in unit.functions)
-    lines = []
-    for f in unit.functions:
-        what = source.described(usual.get(f.label, f), "float64").replace(" in float64", "")
-        others = f"; {f.bound:g} with other parameters" if f.label in usual else ""
-        lines.append(f"    {f.label:{width}}  {what}{others}")
-    return [*lines, *source.remarks(unit)]
+LANGUAGE = JavaScript()
