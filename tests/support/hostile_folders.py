@@ -5,6 +5,7 @@ and transformers looks for installed packages when it is imported. Arguments: a 
 """
 
 import json
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -76,6 +77,12 @@ SETTINGS = {
     "many layers": {"num_hidden_layers": 10**6},
     "width": {"hidden_size": 10**7, "num_attention_heads": 1},
     "labels": {"num_labels": 10**9},
+    "million labels": {"num_labels": 2 * 10**6},
+    "an activation of softgate": {"hidden_act": "softgate.gelu"},
+    "a file as activation": {"hidden_act": "softgate.a file as activation/code.py:f"},
+    "a module as activation": {"hidden_act": "softgate.peft:use"},
+    "a call as activation": {"text_config": {"hidden_act": "softgate.peft:use('x')"}},
+    "a path as activation": {"hidden_act": "softgate.torch.nn.functional.gelu"},
     "a function as class": {"architectures": ["pipeline"]},
     "a module as class": {"architectures": ["logging"]},
     "a number as class": {"architectures": [5]},
@@ -112,6 +119,7 @@ def main(folder: Path) -> None:
         if event == "subprocess.Popen" and "transformers" in sys.modules:
             sys.used.append(event)
 
+    os.chdir(folder)
     from transformers import AutoModel, BertConfig, BertModel
 
     import softgate as sg

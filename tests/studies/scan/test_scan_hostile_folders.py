@@ -28,6 +28,7 @@ LOADED = {
     "custom pipeline",
     "kernels",
     "another name",
+    "an activation of softgate",
     "generation",
     "tokenizer",
     "preprocessor",

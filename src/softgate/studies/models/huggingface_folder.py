@@ -26,6 +26,8 @@ from softgate.runtime.machine import free_bytes, in_bytes
 MOST_SETTING_BYTES = 1 << 26
 MOST_ENTRIES = 20_000_000
 """Largest number of layers, labels, positions, …: lists of this length are made from settings."""
+MOST_LABELS = 1_000_000
+"""Most labels: a dictionary of this length is made, with a text for each."""
 MOST_MODULES = 100_000
 
 COUNTED = re.compile(
@@ -108,9 +110,13 @@ def _class_of(configuration: Any, transformers: Any) -> Any:
 
 
 def _register(configuration: Mapping[str, Any]) -> None:
-    """Register the functions of softgate that a configuration names, as after a swap."""
+    """Register the functions of softgate that a configuration names, as after a swap.
+
+    Names of the catalogue only: other forms of `softgate.runtime.resolve` import and call code.
+    """
     from transformers.activations import ACT2FN
 
+    from softgate.runtime import names
     from softgate.torch.huggingface import PREFIX, register_huggingface
 
     for field, value in configuration.items():
@@ -118,8 +124,10 @@ def _register(configuration: Mapping[str, Any]) -> None:
             _register(value)
         elif isinstance(value, str) and value.startswith(PREFIX) and value not in ACT2FN:
             try:
-                register_huggingface(value.removeprefix(PREFIX))
-            except ValueError as error:
+                registered = register_huggingface(names.function(value.removeprefix(PREFIX)))
+                if value not in registered:
+                    raise ValueError(f"expected {registered[-1]}")
+            except (TypeError, ValueError) as error:
                 raise FolderError(
                     f"{field} = {value}: {error}; for a function of yours, call "
                     "softgate.torch.register_huggingface(function) first"
@@ -248,11 +256,12 @@ def _check_value(file: str, field: str, value: Any, trust: bool) -> None:
     elif isinstance(value, int):
         # Of other files than config.json nothing is made: model_max_length is 10**30 in many.
         counted = file.startswith("config") and COUNTED.search(name) and not UNCOUNTED.search(name)
-        if counted and abs(value) > MOST_ENTRIES:
+        most = MOST_LABELS if "label" in name else MOST_ENTRIES
+        if counted and abs(value) > most:
             digits = (
                 f"{value:,}" if abs(value) < 10**15 else f"a number of {len(str(value))} digits"
             )
-            raise FolderError(f"{file}: {field} is {digits}: expected at most {MOST_ENTRIES:,}")
+            raise FolderError(f"{file}: {field} is {digits}: expected at most {most:,}")
     elif isinstance(value, str):
         reason = _refused(name, value, trust)
         if reason:
