@@ -3,7 +3,7 @@
     python benchmarks/gpt2.py [--rounds 12] [--json FILE]
 
 The configuration `gpt2` with random weights, 8 x 128 tokens, forward, all threads. The three take
-turns in every round on one model whose activation modules are exchanged; the least time counts.
+turns in every round on one model whose activation modules are replaced; the least time counts.
 """
 
 from __future__ import annotations

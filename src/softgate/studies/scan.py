@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from softgate.records.packages import require
+from softgate.records.text import a_type
 
 from .models import TARGETS, load_torch
 from .models.record import Scan
@@ -103,7 +104,7 @@ def _scan_object(target: Any, data: Any) -> Scan:
         from .models.torch_model import scan_torch
 
         return scan_torch(target, type(target).__name__, data)
-    raise TypeError(f"the model is a {type(target).__name__}: expected {TARGETS}")
+    raise TypeError(f"the model is {a_type(target)}: expected {TARGETS}")
 
 
 def refuse_data(data: Any, model: str) -> None:

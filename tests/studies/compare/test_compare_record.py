@@ -39,8 +39,8 @@ def test_an_effect_is_detected_and_a_null_is_not():
 
 def test_identical_runs_give_a_warning():
     same = comparison({"gelu": BASE, "relu": BASE, "silu": BETTER})
-    (doubt,) = [line for line in same.summary if "used at all" in line]
-    assert doubt.startswith("relu: losses and scores identical to gelu at every seed")
+    (line,) = [line for line in same.summary if "used at all" in line]
+    assert line.startswith("relu: losses and scores identical to gelu at every seed")
     assert (
         "No detectable difference from gelu: relu. A small difference is possible." in same.summary
     )

@@ -142,16 +142,16 @@ def _trains_best(results: Results) -> str:
         record = results.take("training", Comparison)
     except MissingRecord:
         return "Which activation trains best was not measured"
-    best = record.attainable_p
+    attainable = record.attainable_p
     compared = [d for d in record.differences if d.verdict != "not compared"]
-    if best is None or not compared:
+    if attainable is None or not compared:
         return "Which activation trains best was not compared"
-    seeds = "1 seed" if best.seeds == 1 else f"{best.seeds} seeds"
+    seeds = "1 seed" if attainable.seeds == 1 else f"{attainable.seeds} seeds"
     study = f"{seeds} of {shown(record.task)} with each of {shown(listed(record.arms))}"
-    if not best.enough:
+    if not attainable.enough:
         return (
             f"Which activation trains best is not known: {study} cannot show a difference in "
-            f"quality, however large it is; {best.needed} seeds can (see Training)"
+            f"quality, however large it is; {attainable.needed} seeds can (see Training)"
         )
     differing = [d for d in compared if d.verdict in ("better", "worse")]
     if differing:

@@ -23,6 +23,7 @@ import numpy as np
 
 from softgate.records.files import check_expansion
 from softgate.records.packages import require
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import in_bytes
 from softgate.runtime.names import get
@@ -140,7 +141,7 @@ def load_keras(target: Any) -> tuple[Any, str]:
                 unread,
             ) from None
     if not isinstance(target, keras.Model):
-        raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
+        raise TypeError(f"the model is {a_type(target)}: expected a keras.Model")
     return target, name
 
 

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from softgate.formula.formats import FORMATS, Format
+from softgate.records.text import a_type
 
 from .activations import CLAIMS, collect, graph_notes, with_claim
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
@@ -412,7 +413,7 @@ def scan_torch(model: Any, name: str, data: Any = None) -> Scan:
     """Return the activations that a model computes in one run; `name` is for messages."""
     model = module_of(model)
     if not isinstance(model, nn.Module):
-        raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
+        raise TypeError(f"{name} is {a_type(model)}: expected a torch.nn.Module")
     batch, unit, count = _batch(model, name, data)
     with model_errors(name, MADE if data is None else "its data"):
         args, kwargs = _arguments(batch, model)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 
 from ..models import TARGETS, load_torch
@@ -75,7 +76,7 @@ def open_runner(target: Any, arrays: Arrays, *, trust: bool, allow_missing: bool
             return _keras(target, arrays)
         if "torch" in packages:
             return _torch(target, type(target).__name__, arrays)
-        raise TypeError(f"the model is a {type(target).__name__}: expected {TARGETS}")
+        raise TypeError(f"the model is {a_type(target)}: expected {TARGETS}")
     text = os.fspath(target)
     suffix = Path(text).suffix.lower()
     if suffix in (".onnx", ".keras"):

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 
 from ..models.activations import scanned_part
@@ -55,7 +56,7 @@ class TorchRunner:
     def __init__(self, model: Any, name: str, arrays: Arrays) -> None:
         model = module_of(model)
         if not isinstance(model, nn.Module):
-            raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
+            raise TypeError(f"{name} is {a_type(model)}: expected a torch.nn.Module")
         self.name, self._model = name, model
         self.inputs, self._args, self._kwargs = _arguments(model, name, arrays)
         with model_errors(name, "its inputs"):
