@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import small_models
 import small_onnx
+import torch
 from golden import check_csv, check_golden
 
 import softgate as sg
@@ -34,6 +35,26 @@ def test_two_modules_that_differ_in_one_function() -> None:
     small_models.check_unchanged(model, before)
     check_golden("parity-torch", record.to_json(), measured=["ulps", "index"], close=ROUNDED)
     assert "different" in str(record)
+
+
+class TwoOutputs(torch.nn.Module):
+    """One output without and one with an activation."""
+
+    def __init__(self, approximate: str) -> None:
+        super().__init__()
+        self.act = torch.nn.GELU(approximate)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Return both."""
+        return {"same": 2 * x, "changed": self.act(x)}
+
+
+def test_one_output_of_two_differs() -> None:
+    record = sg.parity(TwoOutputs("none"), TwoOutputs("tanh"), small_models.steps())
+    assert not record.equal
+    assert record.first_difference.other_function == "gelu_tanh"
+    relative = {output.name: output.relative for output in record.outputs}
+    assert relative["same"] == 0 < record.tolerance < relative["changed"]
 
 
 def test_two_files(folder: Path, run_here: Callable[..., Any]) -> None:

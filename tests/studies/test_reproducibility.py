@@ -213,7 +213,7 @@ def test_a_perturbed_instruction_is_named() -> None:
     wrong = Activation(replace(sg.gelu.entry, value=unfused))
     result = sg.check_bits(functions={"gelu": wrong})
     assert [(item.function, item.quantity, item.dtype) for item in result.differing] == [
-        ("gelu", "value", dtype) for dtype in ("float16", "bfloat16", "float32")
+        ("gelu", "value", dtype) for dtype in ("float16", "bfloat16", "float32", "float64")
     ]
 
 
@@ -224,7 +224,7 @@ def test_a_lost_sign_of_zero_is_seen() -> None:
     wrong = Activation(replace(sg.relu.entry, value=value))
     differing = sg.check_bits(functions={"relu": wrong}).differing
     assert {(one.quantity, one.dtype) for one in differing} == {
-        ("value", dtype) for dtype in ("float16", "bfloat16", "float32")
+        ("value", dtype) for dtype in ("float16", "bfloat16", "float32", "float64")
     }
     assert np.signbit(sg.relu(np.float32(-0.0))) != np.signbit(wrong(np.float32(-0.0)))
 
@@ -253,7 +253,7 @@ def test_the_record_is_saved_and_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for functions in ({"relu": sg.relu}, {"gelu": changed_coefficient(monkeypatch)}):
         result = sg.check_bits(functions=functions)
         assert Reproduction.from_json(result.to_json()) == result
-        assert len(result.table()[1]) == len(result.comparisons) == 4
+        assert len(result.table()[1]) == len(result.comparisons) == 5
         assert str(result).splitlines()[0] in result._repr_html_()
     assert published_digest("gelu", "value", "int8") is None
 
@@ -267,7 +267,7 @@ def test_a_function_without_digests_is_no_success() -> None:
     assert result.grids()[0].title == str(result)
     both = sg.check_bits(functions={"new": new, "relu": sg.relu})
     assert not both.ok
-    assert "reproduces the published bits: 1 of 1 functions\n4 digests checked:\n" in str(both)
+    assert "reproduces the published bits: 1 of 1 functions\n5 digests checked:\n" in str(both)
     assert str(result) in str(both)
 
 
@@ -349,6 +349,31 @@ def test_full_checks_every_digest() -> None:
         "  float8_e4m3fn: value, slope",
     ]
     assert isinstance(functions["reglu"], Gated)
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "relative", "wrong"),
+    [
+        ("float32", 2.0**-23, {"float32"}),
+        ("float64", 2.0**-52, {"float64"}),
+        ("float64", 2.0**-8, {"float16", "bfloat16", "float64"}),  # tables are from float64
+    ],
+)
+def test_doctor_finds_a_kernel_that_is_wrong_in_one_arithmetic(
+    arithmetic: str, relative: float, wrong: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def value(f: KernelArithmetic, x: Node) -> Node:
+        y = sg.gelu.entry.value(f, x)
+        return y * (1 + relative) if f.fmt.name == arithmetic else y
+
+    bent = Activation(replace(sg.gelu.entry, value=value))
+    monkeypatch.setattr(reproducibility, "catalogue", lambda: {"gelu": bent})
+    result = CliRunner().invoke(doctor.command, ["--json"], standalone_mode=False)
+    assert result.return_value == 1
+    rows = json.loads(result.output)["reproducibility"]["comparisons"]
+    assert {
+        (row["quantity"], row["dtype"]) for row in rows if row["computed"] != row["published"]
+    } == {("value", dtype) for dtype in wrong}
 
 
 @pytest.mark.parametrize("arguments", [[], ["--full"]])

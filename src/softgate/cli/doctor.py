@@ -80,8 +80,8 @@ class Installation(Record):
 def command(full: bool, frameworks: str, form: Format, output: tuple[Path, ...]) -> int:
     """Print what is installed on this machine, and check that it computes the published bits.
 
-    By default digests of every function's value in float16, bfloat16 and float32 and of its
-    backward in float64 are compared with the published ones; with --full all digests. The
+    By default digests of every function's value in float16, bfloat16, float32 and float64 and of
+    its backward in float64 are compared with the published ones; with --full all digests. The
     gradients that a framework computes, in training, have the digests of backward: --frameworks.
     Exit code 1 if a kernel computes other bits.
 

@@ -39,7 +39,8 @@ def check_bits(
     ----------
     full : bool
         Check every published digest, which takes about half a minute. By default
-        the value in float16, bfloat16 and float32 and the float64 backward of every function.
+        the value in float16, bfloat16, float32 and float64 and the float64 backward of every
+        function.
     frameworks : str or sequence of str
         Compare also values and gradients as a framework computes them, by its automatic derivative:
         some of torch, torch.compile, jax, tensorflow and keras (on its configured backend), or
