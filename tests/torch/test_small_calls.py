@@ -81,8 +81,9 @@ def test_the_gradient_of_a_parameter_is_not_dropped(value: float) -> None:
     "parameter", [torch.tensor([0.5, 0.5]), torch.tensor([]), torch.tensor(True)]
 )
 def test_other_tensors_are_no_parameters(parameter: Any) -> None:
-    with pytest.raises(TypeError, match="alpha"):
-        sg.elu(X, alpha=parameter)
+    for call in (sg.elu, F.elu, F.celu, F.elu_, F.softplus):
+        with pytest.raises(TypeError, match=r"alpha|beta"):
+            call(X.clone(), **{"beta" if call is F.softplus else "alpha": parameter})
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,42 @@ def test_softshrink_refuses_what_torchs_does(lambd: float) -> None:
             call(X, lambd)
         messages.append(str(raised.value))
     assert messages[0] == messages[1]
+
+
+INF = float("inf")
+OUTSIDE = {
+    "leaky_relu": [{"negative_slope": INF}, {"negative_slope": 1e39}],
+    "elu": [{"alpha": INF}, {"alpha": -1e39}],
+    "celu": [{"alpha": -1.0}, {"alpha": 0.0}, {"alpha": float("nan")}],
+    "softplus": [{"beta": -1.0}, {"beta": INF}],
+    "softshrink": [{"lambd": -1.0}, {"lambd": INF}],
+    "hardshrink": [{"lambd": -1.0}, {"lambd": INF}, {"lambd": 1e39}],
+    "hardtanh": [{"min_val": -INF}, {"max_val": INF}, {"max_val": 1e39}],
+    "rrelu": [{"upper": 1e38}],
+}
+"""Numbers beyond the ranges of softgate's parameters."""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [(name, one) for name, some in OUTSIDE.items() for one in some]
+)
+def test_numbers_outside_of_softgates_range_are_torchs(
+    name: str, arguments: dict[str, float]
+) -> None:
+    """torch's results, or its errors; in place too, whose gradient is that of the result."""
+
+    def outcome(function: Callable[..., Any]) -> Any:
+        x = X.clone().requires_grad_()
+        try:
+            y = function(x * 1, **arguments)
+            (grad,) = torch.autograd.grad(y.nan_to_num().sum(), x)
+        except RuntimeError as error:
+            return str(error)
+        return str(y.detach()), str(grad)
+
+    wanted = outcome(getattr(theirs, name))
+    assert outcome(getattr(F, name)) == wanted
+    assert outcome(getattr(F, f"{name}_")) == wanted
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -35,9 +35,13 @@ class Parameter:
     closed: bool = False
     exceeds: str = ""
 
+    def accepts(self, value: float) -> bool:
+        """Return whether `value` is in the range."""
+        return self.above < value < self.below or (self.closed and value == self.above)
+
     def check(self, value: float) -> None:
         """Raise ValueError if `value` is out of range."""
-        if not (self.above < value < self.below or (self.closed and value == self.above)):
+        if not self.accepts(value):
             raise ValueError(
                 f"{self.name} = {value!r} is out of range: expected a finite number {self.range}"
             )

@@ -1,8 +1,7 @@
 """Feed-forward blocks, linear - activation - linear, that train with about half the memory.
 
 With `save="preactivation"` a block saves its input and the pre-activation; the hidden layer is
-recomputed for the gradient. Results and gradients are those of `save="all"`, bit for bit in float32
-and float64 except where that mode computes the slope from the value (tanh and similar functions).
+recomputed for the gradient. Results and gradients are those of `save="all"`, bit for bit.
 
 Without gradients, many tokens are computed in slabs that share one buffer for the hidden layer, so
 that it never exists as a whole.

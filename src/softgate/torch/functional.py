@@ -5,7 +5,8 @@
 is a drop-in for the activations of `torch.nn.functional`; functions that torch lacks have
 softgate's names. softmax and similar functions of a whole axis are not included. torch's operator
 is used where there is no kernel: `prelu` (trainable weight), `threshold` (computes nothing),
-`rrelu` in training (random), and parameters outside softgate's range (a negative alpha of `celu`).
+`rrelu` in training (random), and numbers outside of a parameter's range in softgate (a negative
+alpha of `celu`, an infinite `max_val` of `hardtanh`), so that torch's results and errors remain.
 
 With `inplace=True`, and by a name with `_`, the input is overwritten, and the gradient has the same
 bits as without. While autograd records, a copy of the input is therefore saved, as large as the
@@ -38,17 +39,15 @@ from softgate.runtime.registry import activations, gated
 _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
 _DEFAULTS = {name: activation.parameters for name, activation in _ALL.items()}
-_LARGEST = 1e38
-"""softgate's limit of softshrink's threshold; torch raises for some larger ones."""
+_RANGES = {name: {p.name: p for p in function.entry.parameters} for name, function in _ALL.items()}
 _VISIBLE = 20.0
 """Threshold of torch's softplus below which the switch to x is visible in float32."""
 
 
 def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) -> Tensor:
     activation = _ALL[name]
-    if parameters == _DEFAULTS[name] and not any(
-        isinstance(v, Tensor) for v in parameters.values()
-    ):
+    tensors = any(isinstance(value, Tensor) for value in parameters.values())
+    if not tensors and parameters == _DEFAULTS[name]:
         parameters = {}
     if inplace:
         return overwrite(activation, x, parameters, _TORCH_NAMES.get(name, name))
@@ -56,6 +55,12 @@ def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) 
         return evaluate(activation, "value", x, parameters=parameters)
     result: Tensor = activation(x)
     return result
+
+
+def _outside(name: str, **parameters: Any) -> bool:
+    """Return whether a parameter is a number that softgate's function does not accept."""
+    numbers = {key: v for key, v in parameters.items() if isinstance(v, float | int)}
+    return not all(_RANGES[name][key].accepts(value) for key, value in numbers.items())
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -91,6 +96,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return x where x > 0, else negative_slope·x."""
+    if _outside("leaky_relu", slope=negative_slope):
+        return theirs.leaky_relu(input, negative_slope, inplace)
     return _apply("leaky_relu", input, inplace, slope=negative_slope)
 
 
@@ -114,7 +121,7 @@ def rrelu(
     In training it is torch's operator, with torch's random numbers. RuntimeError unless
     lower <= upper.
     """
-    if training or not lower <= upper:
+    if training or lower > upper or _outside("rrelu", lower=lower, upper=upper):
         return theirs.rrelu(input, lower, upper, training, inplace)
     return _apply("rrelu", input, inplace, lower=lower, upper=upper)
 
@@ -126,12 +133,14 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x where x > 0, else alpha·(exp(x) - 1)."""
+    if _outside("elu", alpha=alpha):
+        return theirs.elu(input, alpha, inplace)
     return _apply("elu", input, inplace, alpha=alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha < 0."""
-    if alpha <= 0:
+    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha <= 0."""
+    if _outside("celu", alpha=alpha):
         return theirs.celu(input, alpha, inplace)
     return _apply("celu", input, inplace, alpha=alpha)
 
@@ -184,7 +193,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     float32's precision (2e-9/beta in float64), and softgate computes the formula for all x.
     With a smaller `threshold`, or a beta that is not positive, torch's operator is called.
     """
-    if threshold < _VISIBLE or beta <= 0:
+    if threshold < _VISIBLE or _outside("softplus", beta=beta):
         return theirs.softplus(input, beta, threshold)
     return _apply("softplus", input, beta=beta)
 
@@ -204,14 +213,14 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
     RuntimeError if `lambd` is negative.
     """
-    if not 0 <= lambd < _LARGEST:
+    if _outside("softshrink", threshold=lambd):
         return theirs.softshrink(input, lambd)
     return _apply("softshrink", input, threshold=lambd)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x where |x| > lambd, else 0."""
-    if lambd < 0:
+    if _outside("hardshrink", threshold=lambd):
         return theirs.hardshrink(input, lambd)
     return _apply("hardshrink", input, threshold=lambd)
 
@@ -220,7 +229,7 @@ def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
     """Return x clipped to [min_val, max_val]; torch's operator unless `min_val` < `max_val`."""
-    if not min_val < max_val:
+    if not min_val < max_val or _outside("hard_tanh", low=min_val, high=max_val):
         return theirs.hardtanh(input, min_val, max_val, inplace)
     return _apply("hard_tanh", input, inplace, low=min_val, high=max_val)
 
@@ -271,6 +280,9 @@ _SPELLINGS = {
 _TORCH_NAMES = {name: spelling for spelling, name in _SPELLINGS.items()}
 _ARGUMENTS = {
     "leaky_relu": ("negative_slope",),
+    "elu": ("alpha",),
+    "celu": ("alpha",),
+    "softplus": ("beta",),
     "hardshrink": ("lambd",),
     "softshrink": ("lambd",),
 }
@@ -279,9 +291,7 @@ _ARGUMENTS = {
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Overwrite `input` with its `hardtanh` and return it."""
-    if not min_val < max_val:
-        return theirs.hardtanh(input, min_val, max_val, inplace=True)
-    return overwrite(_ALL["hard_tanh"], input, {"low": min_val, "high": max_val}, "hardtanh")
+    return hardtanh(input, min_val, max_val, inplace=True)
 
 
 def rrelu_(
@@ -330,6 +340,8 @@ def _in_place(name: str, base: str) -> Callable[..., Tensor]:
             raise TypeError(f"{name}(input, {shown}): its arguments are {known}")
         arguments = dict(zip(called, values, strict=False)) | named
         parameters = {parameter_names[called.index(key)]: value for key, value in arguments.items()}
+        if base in _ARGUMENTS and _outside(activation.name, **parameters):
+            return input.copy_(getattr(theirs, base)(input.clone(), **arguments))
         return overwrite(activation, input, parameters, base)
 
     in_place.__name__ = in_place.__qualname__ = name

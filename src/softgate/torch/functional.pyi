@@ -30,7 +30,7 @@ def Phi_(input: Tensor) -> Tensor:
     """Overwrite `input` with Phi(input) and return it."""
 
 def celu(input: Tensor, alpha: float=1.0, inplace: bool=False) -> Tensor:
-    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha < 0."""
+    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha <= 0."""
 
 def celu_(input: Tensor, alpha: float=1.0) -> Tensor:
     """Overwrite `input` with celu(input) and return it."""

@@ -75,6 +75,18 @@ def test_autograds_gradients_hold_what_the_catalogue_states(name: str) -> None:
     assert [measurement.stated_ulp for measurement in foreign] == [None]
 
 
+@pytest.mark.parametrize("package", ["torch.functional", "jax"])
+def test_functions_of_a_frameworks_package_run_in_that_framework(package: str) -> None:
+    """They take NumPy arrays too, where the gradient that training runs is not measured."""
+    framework = package.partition(".")[0]
+    pytest.importorskip(framework)
+    options: dict[str, Any] = {"dtype": "bfloat16", "quantity": "slope"}
+    certificate = sg.certify(f"softgate.{package}:elu", isolated=False, **options)
+    assert framework in dict(certificate.versions)
+    digest = certificate.find("slope", "bfloat16").digest
+    assert digest == published_digest("elu", "slope", "bfloat16") is not None
+
+
 def test_certificates_name_the_digest_that_is_reproduced() -> None:
     bound = quick(sg.silu.bind(beta=0.3), None).find("value", "float32")
     assert bound.digest == published_digest("silu:beta=0.3", "value", "float32") is not None

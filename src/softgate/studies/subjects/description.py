@@ -40,6 +40,9 @@ HOMES = {
     "equinox": "jax",
     "tensorflow": "tensorflow",
     "keras": "keras",
+    "softgate.torch": "torch",
+    "softgate.jax": "jax",
+    "softgate.keras": "keras",
 }
 """Packages whose functions take a framework's arrays; other functions take NumPy's."""
 
@@ -308,15 +311,16 @@ def framework_of(target: Any) -> str | None:
     packages = [str(getattr(target, "__module__", None) or "")]
     packages += [kind.__module__ for kind in type(target).__mro__]
     for package in packages:
-        home = HOMES.get(package.partition(".")[0])
+        home = home_of(package)
         if home is not None:
             return home
     return None
 
 
 def home_of(module: str) -> str | None:
-    """Return the framework of the arrays that a package's functions take; None if unknown."""
-    return HOMES.get(module.partition(".")[0])
+    """Return the framework of the arrays that a module's functions take; None if unknown."""
+    package, _, rest = module.partition(".")
+    return HOMES.get(f"{package}.{rest.partition('.')[0]}") or HOMES.get(package)
 
 
 def imported_frameworks(target: Any) -> list[str]:
@@ -330,7 +334,7 @@ def imported_frameworks(target: Any) -> list[str]:
     ]
     packages += getattr(getattr(plain, "__code__", None), "co_names", ())  # imported when called
     packages += [name for name in FRAMEWORKS if name in sys.modules]  # by a module it imports
-    homes = [HOMES.get(str(package).partition(".")[0]) for package in packages]
+    homes = [home_of(str(package)) for package in packages]
     return [home for home in dict.fromkeys(homes) if home is not None]
 
 

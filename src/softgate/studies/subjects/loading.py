@@ -112,7 +112,9 @@ def prepare(subject: Subject) -> None:
 def _python(subject: Subject) -> SubjectBackend:
     target = _object(subject)
     keywords = dict(subject.keywords)
-    if isinstance(target, Activation) and subject.framework in (None, "numpy"):  # a user's formula
+    in_module = subject.kind == "python" and not subject.place.endswith(".py")
+    named = subject.framework or (home_of(subject.place) if in_module else None)
+    if isinstance(target, Activation) and named in (None, "numpy"):  # a user's formula
         return SoftgateBackend(target.bind(**keywords))
     if not callable(target):
         raise InvalidSubjectError(f"{subject.text} is {a_type(target)}: expected a callable")
@@ -122,10 +124,9 @@ def _python(subject: Subject) -> SubjectBackend:
     else:
         function = partial(target, **keywords) if keywords else target
         home = str(getattr(target, "__module__", None) or type(target).__module__)
-    in_module = subject.kind == "python" and not subject.place.endswith(".py")
     package = (subject.place if in_module else home).partition(".")[0]
     packages = (package,) if package != "builtins" else ()
-    framework = subject.framework or framework_of(target) or home_of(package)
+    framework = named or framework_of(target) or home_of(package)
     if framework is not None:
         return wrap(function, framework, packages)
     return _accepted(function, imported_frameworks(target), packages)
