@@ -37,13 +37,14 @@ PACKAGES = {"debootstrap": "debootstrap", QEMU: "qemu-user-static"}
 """Commands, and the Debian packages that have them."""
 
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
-TEST_NAMES = ("hypothesis>", "pandas>", "pytest>")
-"""What tests need, beside the dependencies and the extra `exact`."""
+TEST_NAMES = ("hypothesis>", "mpmath>", "pandas>", "pytest>")
+"""What tests need, beside the dependencies."""
 
 FILES = (
     "test_catalogue.py",
     "test_checks.py",
     "test_emulated.py",
+    "test_exact.py",
     "test_explain.py",
     "test_fits.py",
     "test_formula.py",
@@ -192,7 +193,7 @@ def requirements() -> list[str]:
         project = tomllib.load(file)["project"]
     extras = project["optional-dependencies"]
     tested = {line for lines in extras.values() for line in lines if line.startswith(TEST_NAMES)}
-    return [*project["dependencies"], *extras["exact"], *sorted(tested)]
+    return [*project["dependencies"], *sorted(tested)]
 
 
 def check_digests(emulator: Emulator) -> int:

@@ -28,7 +28,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from .runtime.fork_lock import BUILDING as _BUILDING
+from .lower.fork_lock import BUILDING as _BUILDING
 
 __version__ = "0.2.0.dev0"
 

@@ -13,7 +13,7 @@ import pytest
 
 import softgate as sg
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, format_of, ulp
-from softgate.lower import arb
+from softgate.lower import exact
 from softgate.runtime import tables
 from softgate.runtime.activation import Activation
 from softgate.runtime.routes import Route
@@ -91,7 +91,7 @@ def test_curvature_against_arb(variant: Variant) -> None:
     graph = truth_graph(activation.entry, "curvature")
     tiny = np.logspace(-300, -3, 40)
     x = np.concatenate([np.linspace(-12, 12, 401), tiny, -tiny, [-300.0, -30.0, 30.0, 300.0]])
-    truth = np.array([float(arb.truth(graph, 60, x=float(p), **values).mid()) for p in x])
+    truth = np.array([float(exact.truth(graph, 60, x=float(p), **values).mid()) for p in x])
     computed = activation.curvature(x, **parameters)
     # Relative to the size of the curvature nearby, so that its roots do not count.
     away = np.abs(x) > 0.01

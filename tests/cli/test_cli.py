@@ -37,7 +37,7 @@ def test_help_names_every_command_and_loads_next_to_nothing() -> None:
     script = (
         "import sys; from softgate.cli import softgate;"
         "softgate(['--help'], standalone_mode=False);"
-        "heavy = {'numpy', 'rich', 'llvmlite', 'mpmath'};"
+        "heavy = {'numpy', 'rich', 'flint', 'llvmlite'};"
         "print(*sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     result = subprocess.run(

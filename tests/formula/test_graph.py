@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import mpmath_oracle
 import pytest
 
 from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.derivative import RULES, derivative
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS
 from softgate.formula.graph import Graph, walk
-from softgate.lower import arb
-from softgate.lower import mpmath_evaluation as mp
+from softgate.lower.exact import truth
 from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
 
@@ -64,8 +64,8 @@ def test_each_rule_against_a_difference_quotient(name: str) -> None:
     slope = derivative(root)
     for point in (0.3125, 1.5, 4.0):
         h = Fraction(1, 2**60)
-        high, low = (mp.evaluate(root, 400, x=Fraction(point) + s * h) for s in (1, -1))
-        exact = mp.evaluate(slope, 400, x=point)
+        high, low = (mpmath_oracle.evaluate(root, 400, x=Fraction(point) + s * h) for s in (1, -1))
+        exact = mpmath_oracle.evaluate(slope, 400, x=point)
         assert abs(exact - (high - low) / (2 * h.numerator) * h.denominator) < 1e-30 * abs(exact)
 
 
@@ -74,8 +74,8 @@ def test_arb_and_mpmath_agree(activation: Activation) -> None:
     for quantity in ("value", "slope", "curvature"):
         root = truth_graph(activation.entry, quantity)
         for point in POINTS:
-            ball = arb.truth(root, 100, x=point, **values)
-            digits = float(mp.evaluate(root, 200, x=point, **values))
+            ball = truth(root, 100, x=point, **values)
+            digits = float(mpmath_oracle.evaluate(root, 200, x=point, **values))
             assert abs(float(ball.mid()) - digits) <= 1e-15 * abs(digits), (quantity, point)
 
 
@@ -87,8 +87,13 @@ def test_derivatives_of_the_catalogue_against_differences(activation: Activation
     )
     for lower, upper in ((value, slope), (slope, curvature)):
         for point in POINTS:
-            high, low = (mp.evaluate(lower, 200, x=point + s * h, **values) for s in (1, -1))
-            quotient, exact = (high - low) / (2 * h), mp.evaluate(upper, 200, x=point, **values)
+            high, low = (
+                mpmath_oracle.evaluate(lower, 200, x=point + s * h, **values) for s in (1, -1)
+            )
+            quotient, exact = (
+                (high - low) / (2 * h),
+                mpmath_oracle.evaluate(upper, 200, x=point, **values),
+            )
             assert abs(quotient - exact) < 1e-15 + 1e-15 * abs(exact)
 
 
@@ -96,11 +101,11 @@ def test_balls_contain_and_decide() -> None:
     f = ExactArithmetic()
     x = f.graph.input("x")
     same = f.exp(f.log(x))
-    assert arb.truth(same - x, 40, x=0.3).contains(0)
+    assert truth(same - x, 40, x=0.3).contains(0)
     with pytest.raises(ArithmeticError, match="not resolved"):
-        arb.truth(f.where(same > x, 1, 0), 40, x=0.3)
+        truth(f.where(same > x, 1, 0), 40, x=0.3)
     chosen = f.where(f.exp(f.log(x)) > x - Fraction(1, 2**300), 1, 0)
-    assert arb.truth(chosen, 40, x=0.3) == 1
+    assert truth(chosen, 40, x=0.3) == 1
 
 
 @pytest.mark.parametrize("fmt", list(FORMATS.values()), ids=list(FORMATS))

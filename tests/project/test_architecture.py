@@ -82,7 +82,11 @@ def test_the_layer_contract_holds() -> None:
             "from softgate import studies",
             "kernels -> softgate.studies",
         ),
-        ("lower/arb.py", "from softgate.runtime import kernels", "lower.arb -> softgate.runtime"),
+        (
+            "lower/exact.py",
+            "from softgate.runtime import kernels",
+            "lower.exact -> softgate.runtime",
+        ),
         (
             "studies/models/probing.py",
             "from softgate.studies import scan",
@@ -180,9 +184,9 @@ def test_import_loads_no_framework_and_no_compiler() -> None:
 
 
 def test_what_an_import_loads_is_seen() -> None:
-    heavy = "import softgate.lower.llvm, softgate.lower.mpmath_evaluation"
+    heavy = "import softgate.lower.exact, softgate.lower.llvm"
     result = python("-c", f"{heavy}; {REPORT_HEAVY}")
-    assert result.stdout.split() == ["llvmlite", "mpmath"], result.stderr
+    assert result.stdout.split() == ["flint", "llvmlite"], result.stderr
 
 
 def test_names_say_what_a_module_is() -> None:

@@ -18,9 +18,9 @@ import softgate
 from softgate.formula.formats import FLOAT16, FLOAT32, FLOAT64, FORMATS
 from softgate.runtime.activation import Activation
 
-DEPENDENCIES = {"click", "llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
+DEPENDENCIES = {"click", "llvmlite", "ml-dtypes", "numpy", "python-flint", "rich"}
 EXTRAS = {
-    "torch", "jax", "keras", "onnx", "ray", "plot", "exact", "tensorflow", "triton", "test", "docs",
+    "torch", "jax", "keras", "onnx", "ray", "plot", "tensorflow", "triton", "test", "docs",
     "test-core", "all", "compare", "report",
 }  # fmt: skip
 

@@ -103,7 +103,6 @@ def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
 @pytest.mark.parametrize(
     ("package", "call", "message"),
     [
-        ("flint", lambda: sg.certify(sg.gelu), 'python-flint: pip install "softgate[exact]"'),
         ("pandas", lambda: sg.table("gelu").to_pandas(), 'pandas: pip install "pandas"'),
         ("matplotlib", lambda: sg.plot("gelu"), 'matplotlib: pip install "softgate[plot]"'),
         ("sklearn", lambda: sg.compare("digits", activations=["gelu", "relu"]),

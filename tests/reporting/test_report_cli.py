@@ -97,7 +97,7 @@ def test_failed_study_is_reported_and_the_page_is_written(studies: None, tmp_pat
 
 
 def without_a_package(run: Any) -> Any:
-    require("flint", purpose="a certificate")
+    require("ray", purpose="a trial")
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def without_a_package(run: Any) -> Any:
 def test_a_study_whose_package_is_missing_is_skipped(
     studies: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "flint", None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     result = invoke("-o", str(tmp_path / "report.html"))
     assert result.return_value == 0
-    skipped = 'accuracy: a certificate needs python-flint: pip install "softgate[exact]"'
+    skipped = 'accuracy: a trial needs Ray: pip install "softgate[ray]"'
     assert f"Skipped: {skipped}" in result.stderr.splitlines()
     assert "Failed: approximation: RuntimeError" in result.stderr
     text = (tmp_path / "report.html").read_text(encoding="utf-8")

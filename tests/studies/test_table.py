@@ -24,7 +24,7 @@ from softgate.cli.output import cut, emit
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
-from softgate.lower.arb import truth
+from softgate.lower.exact import truth
 from softgate.records import exact_digits
 from softgate.records.record import Grid
 from softgate.runtime.activation import Activation

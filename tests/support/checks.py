@@ -22,7 +22,7 @@ from softgate.formula.formats import (
     round_to,
     ulp,
 )
-from softgate.lower import arb
+from softgate.lower import exact
 from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
 from softgate.studies import accuracy
@@ -143,7 +143,9 @@ def check_16bit(
     same |= zeros & (np.abs(points) > 1000)
     doubtful = np.flatnonzero(~same & zeros)
     truth = truth_graph(activation.entry, quantity)
-    same[doubtful] = [b == 0 for b in arb.truths(truth, points[doubtful].tolist(), 60, **dict(key))]
+    same[doubtful] = [
+        b == 0 for b in exact.truths(truth, points[doubtful].tolist(), 60, **dict(key))
+    ]
     wrong = np.flatnonzero(~same)
     what = f"{activation.name} {quantity} {fmt.name}"
     assert wrong.size == 0, f"{what}: {wrong.size} wrong, first at {points[wrong[:1]]}"
@@ -201,11 +203,11 @@ def check_specials(activation: Activation, quantity: str, fmt: Format, **paramet
     graph = truth_graph(activation.entry, quantity)
     result = call(activation, quantity, np.array([np.nan, -np.nan], kind), **parameters)
     assert np.isnan(result).all(), f"{what}: NaN became {result}"
-    truth = float(arb.truth(graph, 60, x=0.0, **values).mid())
+    truth = float(exact.truth(graph, 60, x=0.0, **values).mid())
     for sign in (-1.0, 1.0):
         y = call(activation, quantity, kind(sign * np.inf), **parameters)
-        far = float(arb.truth(graph, 60, x=sign * LARGE, **values).mid())
-        near = float(arb.truth(graph, 60, x=sign * 40.0, **values).mid())
+        far = float(exact.truth(graph, 60, x=sign * LARGE, **values).mid())
+        near = float(exact.truth(graph, 60, x=sign * 40.0, **values).mid())
         limit = round_to(np.float64(limit_of(far)), fmt)
         assert y == limit, f"{what} at {sign * np.inf} is {y}, its limit is {limit}"
         if quantity == "value" and limit == 0 and near != 0:

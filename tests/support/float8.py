@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from softgate.formula.formats import BYTE_FORMATS
-from softgate.lower import arb
+from softgate.lower import exact
 
 NAMES = tuple(BYTE_FORMATS)
 DIGITS, SURE = 200, 190
@@ -32,7 +32,7 @@ def truths(graph: Any, points: Any, **parameters: float) -> dict[float, Fraction
     """A graph at finite points, from arb, with `DIGITS` bits; ±TINY far below all formats."""
     results = {}
     numbers = [float(x) for x in points]
-    for x, ball in zip(numbers, arb.truths(graph, numbers, DIGITS, **parameters), strict=True):
+    for x, ball in zip(numbers, exact.truths(graph, numbers, DIGITS, **parameters), strict=True):
         if ball.abs_upper() < 2.0**-900:
             results[x] = TINY * ((ball > 0) - (ball < 0))
         else:

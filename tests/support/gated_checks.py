@@ -14,7 +14,7 @@ import numpy as np
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, Format, round_to, ulp
 from softgate.formula.graph import Node
-from softgate.lower import arb
+from softgate.lower import exact
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -79,7 +79,7 @@ def pairs(gated: Gated, fmt: Format, count: int, seed: int, **parameters: float)
 def truths(root: Node, gates: Any, others: Any, values: dict[str, float]) -> list[Any]:
     """Arb balls around `root` at every pair."""
     both = zip(gates.tolist(), others.tolist(), strict=True)
-    return [arb.truth(root, 80, gate=g, other=o, **values) for g, o in both]
+    return [exact.truth(root, 80, gate=g, other=o, **values) for g, o in both]
 
 
 def hold(
@@ -90,7 +90,7 @@ def hold(
     y = computed.astype(np.float64)
     exact = np.isfinite(y)
     distance = np.array([
-        abs(float((arb.exact(r) - ball).mid())) if fine else np.inf
+        abs(float((r - ball).mid())) if fine else np.inf
         for r, ball, fine in zip(y.tolist(), balls, exact.tolist(), strict=True)
     ])  # fmt: skip
     overflow = np.isinf(y) & (round_to(truth, fmt) == y)

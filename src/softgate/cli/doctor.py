@@ -17,7 +17,7 @@ from softgate.records.record import Cell, Grid, Record
 
 from .output import Format, echo, emit, formats, save, window_width
 
-CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
+CORE = ("numpy", "llvmlite", "ml_dtypes", "python-flint", "click", "rich")
 NAMED = ("timm",)
 """Another package whose names `softgate names` lists."""
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from softgate.runtime.fork_lock import BUILDING
+from softgate.lower.fork_lock import BUILDING
 
 
 def __getattr__(name: str) -> ModuleType:

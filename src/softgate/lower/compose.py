@@ -21,13 +21,11 @@ from softgate.formula.graph import COMPARISONS, Graph, Node, walk
 from softgate.formula.rewrite import rewrite
 from softgate.formula.user_formula import LIMITS
 
-from .decimal_evaluation import evaluate, limit_at_infinity
-
 ORDERS = ("value", "slope", "curvature")
-DIGITS = 60
-"""Digits of constants: more than two floats hold."""
-LARGEST_EXPONENT = 5000
-"""Constants beyond 10**±5000 are left to machine arithmetic: as fractions they fill the memory."""
+CONSTANT_BITS = 200
+"""More than two floats hold."""
+LARGEST_EXPONENT = 16000
+"""Constants beyond 2**±16000 are left to machine arithmetic: as fractions they fill the memory."""
 FAR = 8
 """Beyond this |x| a result of 0 has underflowed, or stays 0."""
 PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *COMPARISONS})
@@ -75,6 +73,8 @@ class Composition:
 
     def _limits(self, quantity: str, key: tuple[tuple[str, float], ...]) -> tuple[float, ...]:
         """Return the values that `LIMITS` names; for `backward` those of the slope."""
+        from .limits import limit_at_infinity
+
         root = self.graphs("slope" if quantity == "backward" else quantity)
         left, right = (limit_at_infinity(root, sign, dict(key)) for sign in (-1, 1))
         return left.limit, right.limit, -left.reached, right.reached
@@ -115,7 +115,7 @@ def constants(parameters: Mapping[str, TwoFloat]) -> dict[str, Fraction]:
 
 
 def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
-    """Return a copy of `root` with constant subexpressions folded to `DIGITS` digits."""
+    """Return a copy of `root` with constant subexpressions folded to `CONSTANT_BITS` bits."""
     graph, new = Graph(), dict[Node, Node]()
     for node in walk(root):
         args = [new[arg] for arg in node.args]
@@ -134,10 +134,12 @@ def _constant(graph: Graph, node: Node) -> Node:
     """Return the value of a node without variables, or the node if it is not representable."""
     if node.op in COMPARISONS:
         return node
-    value = evaluate(node, DIGITS, {})
-    if not value.is_finite() or abs(value.adjusted()) > LARGEST_EXPONENT:
+    from . import exact
+
+    value = exact.number(node, CONSTANT_BITS)
+    if not value.is_finite() or abs(exact.exponent(value)) > LARGEST_EXPONENT:
         return node
-    return graph.const(Fraction(value))
+    return graph.const(exact.fraction(value))
 
 
 def kernel_graph(f: KernelArithmetic, root: Node, leaves: Mapping[str, Node]) -> Node:

@@ -65,11 +65,6 @@ def program(root: Node) -> tuple[Callable[..., Any], tuple[Fraction, ...]]:
     )
 
 
-def choose(condition: bool, yes: Any, no: Any) -> Any:
-    """Return `yes` or `no`: `where` for conditions that are Python booleans."""
-    return yes if condition else no
-
-
 ARITHMETIC: Operations = {
     "add": operator.add,
     "sub": operator.sub,

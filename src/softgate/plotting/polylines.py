@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from softgate.catalogue import Entry
 from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
-from softgate.runtime.kernels import BUILDING
 from softgate.runtime.tables import truth_graph
 
 Floats = npt.NDArray[np.float64]
@@ -178,13 +177,13 @@ class ExactDifference:
 
     def at(self, x: float) -> float:
         """Return the difference, computed with enough bits that 64 remain after cancellation."""
-        from softgate.lower.mpmath_evaluation import real
+        from softgate.lower.exact import number, precision
 
         (first, first_parameters), (second, second_parameters) = self.parts
-        with BUILDING:
-            for bits in (192, 448, 1300):  # after the last, a smaller difference underflows
-                minuend = real(first, bits, x=x, **first_parameters)
-                difference = minuend - real(second, bits, x=x, **second_parameters)
+        for bits in (192, 448, 1300):  # after the last, a smaller difference underflows
+            with precision(bits):
+                minuend = number(first, bits, x=x, **first_parameters)
+                difference = minuend - number(second, bits, x=x, **second_parameters)
                 if not abs(difference) < abs(minuend) * 2.0 ** (64 - bits):
                     return float(difference)
         return 0.0
@@ -231,12 +230,10 @@ def locate(
 
 def sign_at(node: Node, x: float, parameters: Mapping[str, float]) -> int | None:
     """Return the sign of a node at `x`, or None where it is NaN."""
-    from softgate.lower.mpmath_evaluation import real
+    from softgate.lower.exact import number
 
-    with BUILDING:
-        value = real(node, 128, x=x, **parameters)
-        nan = value != value  # noqa: PLR0124
-        return None if nan else int(value > 0) - int(value < 0)
+    value = number(node, 1, x=x, **parameters)
+    return None if value.is_nan() else int(value > 0) - int(value < 0)
 
 
 def bisect(

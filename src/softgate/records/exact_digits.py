@@ -1,7 +1,7 @@
 """Correctly rounded decimal digits of a formula at a point.
 
-mpmath evaluates the definition with increasing precision until two evaluations round to the same
-digits. They are rounded to nearest, a tie to even, as Python and IEEE 754 do.
+The definition is evaluated in balls of increasing precision, until both ends of the ball round to
+the same digits. They are rounded to nearest, a tie to even, as Python and IEEE 754 do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGE = 10**9
 """Numbers of this size and larger are written with an exponent."""
 
 FIRST_BITS = 128
-MAX_BITS = 4096
+TIE = Fraction(1, 2**2048)
 HUGE_EXPONENT = 6000
 """Numbers with a binary exponent beyond this are never written out as a fraction."""
 
@@ -45,10 +45,10 @@ def check(digits: Any, least: int = 0, most: int = MOST) -> None:
 
 
 def number(root: Node, x: Fraction, digits: int) -> RoundedNumber:
-    """Return `root` at `x` to `digits` decimals; the caller holds the lock on mpmath.
+    """Return `root` at `x` to `digits` decimals.
 
     A number that would round to 0 but is not 0 is written with an exponent and as many significant
-    digits, so "0.0000" means 0 (or less than 10**-1200, which 4096 bits may not resolve).
+    digits, so "0.0000" means 0 (or less than 10**-360, which 4096 bits may not resolve).
 
     Examples
     --------
@@ -59,36 +59,39 @@ def number(root: Node, x: Fraction, digits: int) -> RoundedNumber:
     >>> number(x * f.Phi(x), Fraction(-5), 4).text
     '-1.433e-06'
     """
-    from softgate.lower.mpmath_evaluation import real
+    from flint import arb, fmpq
 
-    bits = FIRST_BITS + 4 * digits
-    before = None
-    while bits <= MAX_BITS:
-        result = _rounded(real(root, bits, x=x), digits, bits)
-        if result == before:
-            return result
-        before = result
-        # A result of 0 may be a tiny number lost in a sum: evaluate with many bits.
-        bits = MAX_BITS if result.value == 0 and bits < MAX_BITS else bits * 3 // 2
-    return result
+    from softgate.lower.exact import BELOW_ALL, MAX_BITS, evaluate, precision
+
+    last = UNDEFINED
+    for bits in (FIRST_BITS + 4 * digits, 1024, MAX_BITS):
+        result = evaluate(root, bits, x=x)
+        if isinstance(result, fmpq):
+            return _rounded(Fraction(int(result.p), int(result.q)), digits)
+        if result.is_exact() and not result.is_finite():  # log(0)
+            return RoundedNumber(float(result), str(float(result)))
+        if result.is_finite():
+            with precision(bits):
+                ends = {_rounded(end, digits) for end in (result.lower(), result.upper())}
+            if len(ends) == 1:
+                return ends.pop()
+            # A tie, as 0.125 computed as exp(-3·log(2)), or 0.
+            middle = arb(0) if result.abs_upper() < BELOW_ALL else result.mid()
+            last = _rounded(middle, digits, TIE)
+    return last
 
 
-def _rounded(exact: Any, digits: int, bits: int) -> RoundedNumber:
-    if exact.context.isnan(exact):
-        return UNDEFINED
-    if exact.context.isinf(exact):
-        value = math.inf if exact > 0 else -math.inf
-        return RoundedNumber(value, str(value))
-    from softgate.lower.mpmath_evaluation import fraction
+def _rounded(exact: Any, digits: int, tolerance: Fraction = Fraction(0)) -> RoundedNumber:
+    from softgate.lower.exact import exponent, fraction
 
-    size = int(exact.exp) + int(exact.bc)
-    if exact and abs(size) > HUGE_EXPONENT:
-        context, shown = exact.context, max(digits, 1)
-        text = context.nstr(exact, shown, strip_zeros=False, min_fixed=0, max_fixed=0)
-        limit = 0.0 if size < 0 else math.inf
-        return RoundedNumber(math.copysign(limit, exact), text)
-    ratio = fraction(exact)
-    return RoundedNumber(_float(ratio), decimal(ratio, digits, Fraction(1, 2 ** (bits // 2))))
+    if not isinstance(exact, Fraction):
+        size = exponent(exact)
+        if abs(size) > HUGE_EXPONENT:
+            limit = 0.0 if size < 0 else math.inf
+            text = exact.str(max(digits, 1), radius=False)
+            return RoundedNumber(math.copysign(limit, float(exact.sgn())), text)
+        exact = fraction(exact)
+    return RoundedNumber(_float(exact), decimal(exact, digits, tolerance))
 
 
 def _float(ratio: Fraction) -> float:

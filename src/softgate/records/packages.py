@@ -37,7 +37,6 @@ PACKAGES = {
     "tensorflow": Package("tensorflow", "tensorflow", "TensorFlow", (2, 18)),
     "onnx": Package("onnx", "onnx", "onnx"),
     "onnxruntime": Package("onnxruntime", "onnx", "onnxruntime"),
-    "flint": Package("python-flint", "exact", "python-flint"),
     "matplotlib": Package("matplotlib", "plot", "matplotlib"),
     "vl_convert": Package("vl-convert-python", "plot", "vl-convert-python"),
     "cloudpickle": Package("cloudpickle", "compare", "cloudpickle"),
@@ -104,8 +103,8 @@ def explained(error: ImportError) -> str:
 
     Examples
     --------
-    >>> explained(ModuleNotFoundError("No module named 'flint'", name="flint"))
-    'this needs python-flint: pip install "softgate[exact]"'
+    >>> explained(ModuleNotFoundError("No module named 'ray'", name="ray"))
+    'this needs Ray: pip install "softgate[ray]"'
     """
     package = (error.name or "").partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and package in PACKAGES:

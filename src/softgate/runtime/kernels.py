@@ -23,8 +23,7 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node, signature
 from softgate.formula.user_formula import LIMITS
-
-from . import fork_lock
+from softgate.lower import fork_lock
 
 if TYPE_CHECKING:
     from softgate.lower.llvm import Loop

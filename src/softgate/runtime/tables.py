@@ -81,7 +81,7 @@ def backward_table(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np
         result = round_to(products, fmt)
         doubtful = near_tie(products, fmt, MARGIN) & np.isfinite(x)
     if doubtful.any():
-        from softgate.lower.mpmath_evaluation import signs_of_differences
+        from softgate.lower.exact import signs_of_differences
 
         root = truth_graph(entry, "slope")
         rows = np.flatnonzero(doubtful.reshape(values.size, -1).any(axis=1))
@@ -188,7 +188,7 @@ def _decide(
     factors: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return root(x)·factor, which is about `near`, correctly rounded; it may exceed the range."""
-    from softgate.lower.mpmath_evaluation import signs_of_differences
+    from softgate.lower.exact import signs_of_differences
 
     unit = ulp(near, fmt)
     below = np.floor(near / unit)

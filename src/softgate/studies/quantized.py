@@ -20,7 +20,6 @@ import numpy as np
 from softgate.formula.graph import Node
 from softgate.records.record import Cell, Grid, Record
 from softgate.records.text import a_type
-from softgate.runtime.kernels import BUILDING
 from softgate.runtime.registry import label
 
 from .subjects import resolved
@@ -249,28 +248,26 @@ def _number(scale: float, zero: int) -> str:
 
 def _exact(root: Node, x: Fraction, parameters: Mapping[str, float]) -> Fraction | float:
     """Return the definition at x with `BITS` bits; a float if it is infinite or not real."""
-    from softgate.lower.mpmath_evaluation import fraction, real
+    from softgate.lower import exact
 
-    with BUILDING:  # mpmath's context is shared
-        value = real(root, BITS, x=x, **parameters)
+    value = exact.number(root, BITS, x=x, **parameters)
     number = float(value)
     if value != 0 and abs(number) < TINY:  # the fraction of exp(-1e9) would fill the memory
-        return Fraction(math.copysign(TINY, value))
-    return fraction(value) if math.isfinite(number) else number
+        return Fraction(TINY if value > 0 else -TINY)
+    return exact.fraction(value) if math.isfinite(number) else number
 
 
 def _nearest(
     root: Node, exact: Fraction, step: Fraction, x: Fraction, parameters: Mapping[str, float]
 ) -> int:
     """Return the definition at x divided by `step`, rounded to an integer, ties to even."""
-    from softgate.lower.mpmath_evaluation import sign_of_difference
+    from softgate.lower.exact import signs_of_differences
 
     below = math.floor(exact / step)
     middle = (below + Fraction(1, 2)) * step
     if abs(exact - middle) > NEAR * (abs(exact) + step):
         return below + (exact > middle)
-    with BUILDING:
-        side = sign_of_difference(root, middle, x=x, **parameters)
+    (side,) = signs_of_differences(root, [x], [middle], **parameters)
     return below + (below % 2 if side == 0 else side > 0)
 
 

@@ -27,7 +27,6 @@ from softgate.records import exact_digits
 from softgate.records.exact_digits import UNDEFINED, RoundedNumber
 from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
-from softgate.runtime.kernels import BUILDING
 from softgate.runtime.registry import activations, label
 
 from .subjects import PassedFunction, resolved
@@ -315,7 +314,7 @@ def _numbers(column: Column, places: Sequence[Decimal], digits: int) -> list[Rou
     called = [f for f in functions if isinstance(f, PassedFunction)]
     if not called:
         root = _graph(column, {})
-        return [_number(root, Fraction(place), digits) for place in places]
+        return [exact_digits.number(root, Fraction(place), digits) for place in places]
     x = np.array([float(place) for place in places])
     called_for = quantity if column[2] is None else "value"
     results = {f: f.evaluate(called_for, x) for f in called}
@@ -323,7 +322,7 @@ def _numbers(column: Column, places: Sequence[Decimal], digits: int) -> list[Rou
     for i in range(x.size):
         here = {f: float(y[i]) for f, y in results.items()}
         if all(map(math.isfinite, here.values())):
-            numbers.append(_number(_graph(column, here), Fraction(float(x[i])), digits))
+            numbers.append(exact_digits.number(_graph(column, here), Fraction(float(x[i])), digits))
         else:
             value = sum(here.values()) if column[2] is None else math.nan
             numbers.append(UNDEFINED if math.isnan(value) else RoundedNumber(value, str(value)))
@@ -372,11 +371,6 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
         for title, columns in layouts
     )
     return Table(rows, grids, digits)
-
-
-def _number(root: Node, x: Fraction, digits: int) -> RoundedNumber:
-    with BUILDING:  # mpmath's context is shared; held for one number, as others wait
-        return exact_digits.number(root, x, digits)
 
 
 def _value(number: RoundedNumber, digits: int) -> float | str | None:

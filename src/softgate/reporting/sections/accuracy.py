@@ -18,7 +18,6 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, scales, shown_lines
-from softgate.records.packages import require
 from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations, label
@@ -125,13 +124,7 @@ def accuracy(
         The peers.
     progress : callable, optional
         Called with the current step, the number of steps done, and their total.
-
-    Raises
-    ------
-    ImportError
-        If python-flint is not installed.
     """
-    require("flint", purpose="a certificate")
     study = _Study(time.monotonic() + budget_s, samples, progress)
     functions = [*(activations()[name] for name in FUNCTIONS), *formulas]
     present = [name for name in implementations if not absent(name)]

@@ -112,10 +112,12 @@ def _worst_of_windows(
 
 def _estimates(reference: Reference, x: Float64s, y: Float64s, place: Float64s) -> Float64s:
     """Return errors in ulps from the parabola through both ends and the centre of each window."""
-    from softgate.lower import arb
+    from flint import arb
+
+    from softgate.lower.exact import truths
 
     few = x[:, [0, HALF_WIDTH, -1]]
-    balls = arb.truths(reference.root, few.ravel().tolist(), 100, **reference.parameters)
+    balls = truths(reference.root, few.ravel().tolist(), 100, **reference.parameters)
     size = np.abs([float(ball.mid()) for ball in balls])
     scale = reference.scale_by_arb(few.ravel()) if reference.scaled else size
     units = ulp(scale, FLOAT64).reshape(few.shape).min(axis=1)
@@ -124,7 +126,7 @@ def _estimates(reference: Reference, x: Float64s, y: Float64s, place: Float64s) 
     for i, (unit, middle) in enumerate(zip(units.tolist(), base.tolist(), strict=True)):
         left, centre, right = balls[3 * i : 3 * i + 3]
         parts = centre - middle, (right - left) / 2, (left + right) / 2 - centre
-        curve[:, i] = [float(part / arb.exact(unit)) for part in parts]
+        curve[:, i] = [float(part / arb(unit)) for part in parts]
     with np.errstate(all="ignore"):
         errors = (base[:, None] - y) / units[:, None]
         errors += curve[0][:, None] + place * (curve[1][:, None] + place * curve[2][:, None])

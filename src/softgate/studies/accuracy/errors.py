@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -36,9 +35,6 @@ Parameters = Mapping[str, float]
 
 SIGN_ULP = 4.0
 """A sign counts as wrong from this error on: next to a root of a slope no sign is reliable."""
-FIRST_BITS = 256
-SIDE_BITS = 16384
-"""Enough for x - tanh(x) in float16: at 4094 it differs from x - 1 in bit 11,814."""
 
 
 def gate(entry: Entry) -> Node | None:
@@ -279,14 +275,16 @@ class Reference:
 
     def against_arb(self, x: Array, computed: Array, fmt: Format) -> Errors:
         """Measure results at finite `x` against arb balls: rigorous, some 10 microseconds each."""
-        from softgate.lower import arb
+        from flint import arb
+
+        from softgate.lower.exact import truths
 
         xs, ys = x.astype(np.float64), computed.astype(np.float64)
-        balls = arb.truths(self.root, xs.tolist(), **self.parameters)
+        balls = truths(self.root, xs.tolist(), **self.parameters)
         truth = np.array([float(ball.mid()) for ball in balls])
         units = ulp(self.scale_by_arb(xs) if self.scaled else truth, fmt)
         # In balls: a difference may be far below the smallest float, and so may 1/unit be above.
-        per_unit = {unit: 1 / arb.exact(unit) for unit in np.unique(units).tolist()}
+        per_unit = {unit: 1 / arb(unit) for unit in np.unique(units).tolist()}
         error = np.abs(
             [
                 float((ball - result) * per_unit[unit])
@@ -300,13 +298,10 @@ class Reference:
 
     def scale_by_arb(self, x: Float64s) -> Float64s:
         """Return the magnitudes at which the ulp of an error is taken, from the definition."""
-        from softgate.lower import arb
+        from softgate.lower.exact import truths
 
         scales = [
-            [
-                abs(float(ball.mid()))
-                for ball in arb.truths(graph, x.tolist(), 40, **self.parameters)
-            ]
+            [abs(float(ball.mid())) for ball in truths(graph, x.tolist(), 40, **self.parameters)]
             for graph in self.scales
         ]
         # A summand may overflow where the sum does not.
@@ -343,26 +338,16 @@ class Reference:
 
     def is_zero(self, x: float) -> bool:
         """Return whether the truth at `x` is exactly 0."""
-        from softgate.lower import arb
+        from softgate.lower.exact import evaluate
 
-        return bool(arb.evaluate(self.root, FIRST_BITS, x=x, **self.parameters) == 0)
+        return bool(evaluate(self.root, 256, x=x, **self.parameters) == 0)
 
     def side(self, x: float, place: Fraction) -> int:
-        """Return the sign of the truth minus `place`; 0 where `SIDE_BITS` show no difference."""
-        from softgate.lower import arb
+        """Return the sign of the truth minus `place`."""
+        from softgate.lower.exact import signs_of_differences
 
-        # A parameter, not a constant: the graph is compiled once for all places.
-        difference = self.root - self.root.graph.parameter("place")
-        bits = FIRST_BITS
-        while bits <= SIDE_BITS:
-            with suppress(arb.Undecided):
-                ball = arb.evaluate(difference, bits, x=x, place=place, **self.parameters)
-                if ball > 0 or ball < 0:
-                    return 1 if ball > 0 else -1
-                if ball == 0:  # its radius is 0
-                    return 0
-            bits *= 2
-        return 0
+        (sign,) = signs_of_differences(self.root, [x], [place], **self.parameters)
+        return sign
 
 
 def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction | None, bool]:
@@ -432,7 +417,7 @@ class _Bounds:
     On an interval X, f(x) is in f(X), and in f(m) + f'(m)·(x - m) + f''(X)·(x - m)²/2 by Taylor's
     theorem. m is the middle input, or 0 for an interval that extends over several binades, where
     results are small relative to those in the middle. All of f, f' and f'' are evaluated on X: if
-    a kink is inside, a comparison in one of them is undecided.
+    a kink is inside, a comparison in one of them is undecided, and that one is NaN.
     """
 
     def __init__(self, reference: Reference) -> None:
@@ -442,23 +427,25 @@ class _Bounds:
 
     def __call__(self, x: Float64s) -> tuple[Float64s, Float64s]:
         """Return lower and upper bounds at `x`, in ascending order; infinite if there are none."""
-        from softgate.lower import arb
+        from softgate.lower import exact
 
         sizes = np.abs(x[[0, -1]])
         wide = x[0] * x[-1] <= 0 or sizes.max() > 4 * sizes.min()
         centre = 0.0 if wide else float(x[x.size // 2])
-        interval = arb.hull(float(x[0]), float(x[-1]), centre)
+        interval = exact.hull(float(x[0]), float(x[-1]), centre)
         try:
             inside = [self._ball(graph, interval) for graph in self.graphs]
-            value = arb.truth(self.graphs[0], 64, x=centre, **self.parameters)
+            value = exact.truth(self.graphs[0], 64, x=centre, **self.parameters)
             slope = self._ball(self.graphs[1], centre)
-        except ArithmeticError:  # a comparison inside the interval
+        except ArithmeticError:  # the value at the centre is not resolved
             return np.full(x.size, -np.inf), np.full(x.size, np.inf)
-        if inside[0].abs_upper() < arb.BELOW_ALL:  # as `arb.truth`, which may not know the sign
-            ball = arb.truth(self.graphs[0], 64, x=float(x[x.size // 2]), **self.parameters)
+        if any(ball.is_nan() for ball in inside):
+            return np.full(x.size, -np.inf), np.full(x.size, np.inf)
+        if inside[0].abs_upper() < exact.BELOW_ALL:  # as `truth`, which may not know the sign
+            ball = exact.truth(self.graphs[0], 64, x=float(x[x.size // 2]), **self.parameters)
             return (np.full(x.size, float(ball.mid())),) * 2
-        least, greatest = arb.bounds(inside[0])
-        (a, da), (b, db), (c, dc) = map(arb.middle_and_radius, (value, slope, inside[2] / 2))
+        least, greatest = exact.bounds(inside[0])
+        (a, da), (b, db), (c, dc) = map(exact.middle_and_radius, (value, slope, inside[2] / 2))
         with np.errstate(all="ignore"):
             step = x - centre  # exact: both have few digits, and are close together or one is 0
             size, square = np.abs(step), step * step
@@ -469,16 +456,16 @@ class _Bounds:
             return np.fmax(middle - radius, least), np.fmin(middle + radius, greatest)
 
     def _ball(self, graph: Node, x: Any) -> Any:
-        from softgate.lower import arb
+        from softgate.lower import exact
 
-        return arb.evaluate(graph, 256, x=x, **self.parameters)
+        return exact.enclose(graph, 256, x=x, **self.parameters)
 
 
 def rounded_one_by_one(reference: Reference, x: Float64s, fmt: Format) -> Float64s:
     """Return the correctly rounded results at `x`, from a ball at each."""
-    from softgate.lower import arb
+    from softgate.lower.exact import truths
 
-    balls = arb.truths(reference.root, x.tolist(), 64, **reference.parameters)
+    balls = truths(reference.root, x.tolist(), 64, **reference.parameters)
     exact = np.array([float(ball.mid()) for ball in balls])
     rounded = round_to(exact, fmt)
     for i in np.flatnonzero(near_tie(exact, fmt, 2.0**-50)):

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from softgate.catalogue import Entry
 from softgate.formula.formats import Format, ulp
-from softgate.runtime.kernels import BUILDING
 
-from ..properties.exact import to_float
+from ..properties.exact import BITS, to_float
 from ..properties.piecewise import QUANTITIES, Curve
 from .errors import Errors, Float64s
 
@@ -43,7 +42,9 @@ BY_TRUTH = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS, ZERO_RESULTS, INFINITE_RESULTS,
 @lru_cache(maxsize=32)
 def marks(entry: Entry, parameters: tuple[tuple[str, float], ...]) -> dict[str, tuple[float, ...]]:
     """Return the roots of value, slope and curvature, and the breaks between smooth pieces."""
-    with BUILDING:  # mpmath's context is shared
+    from softgate.lower.exact import precision
+
+    with precision(BITS):
         curve = Curve(entry, dict(parameters))
         places = {
             quantity: tuple(

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from softgate.records.packages import require
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
@@ -110,7 +109,6 @@ def certify(
     >>> certificate.find("value", "float16").rounded_share, certificate.failures()
     (1.0, ())
     """
-    require("flint", purpose="a certificate")
     if seed < 0:
         raise ValueError(f"seed = {seed}: expected a whole number from 0 on")
     if state is not None:

@@ -1,7 +1,7 @@
 """Values, roots and limits of a formula, computed at exact points with many digits.
 
-Numbers are mpmath's, so that e**-800 does not underflow and cancellation costs no accuracy; points
-are fractions, so that a kink at 3 is exactly at 3. Callers hold the lock on mpmath.
+Numbers are balls of radius 0, so that e**-800 does not underflow; points are fractions, so that a
+kink at 3 is exactly at 3. Callers set the precision to `BITS`.
 """
 
 from __future__ import annotations
@@ -11,36 +11,29 @@ from fractions import Fraction
 from typing import Any
 
 from softgate.formula.graph import Node, walk
-from softgate.lower.mpmath_evaluation import fraction, real
+from softgate.lower.exact import exponent, fraction, number
 
 BITS = 240
-MANY_BITS = 4096
 TINY = Fraction(1, 2**1100)
 """Below every float64: distances are not measured finer than this."""
 
 Number = Any
-"""An mpf, or a float if it is infinite or NaN."""
+"""An arb of radius 0, or a float if it is infinite or NaN."""
 
 
 def at(root: Node, x: Fraction) -> Number:
-    """Return `root` at `x`; NaN if it is not real.
-
-    A small result may have lost digits by cancellation, so it is recomputed with more bits.
-    """
-    value = real(root, BITS, x=x)
-    if abs(value) * 2**80 < 1 and not is_constant(root):
-        return real(root, MANY_BITS, x=x)
-    return value
+    """Return `root` at `x`; NaN if it is not real."""
+    return number(root, BITS, x=x)
 
 
 def is_nan(value: Number) -> bool:
     """Return whether a number is NaN."""
-    return bool(value != value)  # noqa: PLR0124
+    return math.isnan(value)
 
 
 def is_finite(value: Number) -> bool:
     """Return whether a number is neither NaN nor infinite."""
-    return not is_nan(value) and abs(value) != math.inf
+    return bool(abs(value) < math.inf)
 
 
 def same(x: Number, y: Number) -> bool:
@@ -55,11 +48,11 @@ def to_float(value: Number | Fraction) -> float:
     if isinstance(value, float):
         return value
     if not isinstance(value, Fraction):
-        if is_nan(value) or abs(value) == math.inf or value == 0:
+        if not is_finite(value) or value == 0:
             return float(value)
-        size = int(value.exp) + int(value.bc)
+        size = exponent(value)
         if abs(size) > 1200:  # as a fraction this might not fit into memory
-            return math.copysign(0.0 if size < 0 else math.inf, value)
+            return math.copysign(0.0 if size < 0 else math.inf, float(value.sgn()))
         value = fraction(value)
     try:
         return float(value)
@@ -77,10 +70,7 @@ def at_turn(root: Node, x: Fraction) -> Number:
 
 
 def is_isolated_zero(root: Node, x: Fraction) -> bool:
-    """Return whether `root`, which is 0 at `x`, is not 0 on either side of it.
-
-    1 - Phi(-x) is 0 for all x below -75, since a difference from 1 is rounded to `MANY_BITS` bits.
-    """
+    """Return whether `root`, which is 0 at `x`, is not 0 on either side of it."""
     step = max(abs(x), Fraction(1)) / 2**30
     return all(at(root, beside) != 0 for beside in (x - step, x + step))
 
@@ -91,9 +81,8 @@ def is_constant(root: Node) -> bool:
 
 
 def vanishes(root: Node, places: list[Fraction]) -> bool:
-    """Return whether `root` is 0 at these points, up to rounding errors of `MANY_BITS` bits."""
-    values = (at(root, x) for x in places)
-    return all(is_finite(value) and abs(value) * 2 ** (MANY_BITS - 1000) < 1 for value in values)
+    """Return whether `root` is 0 at these points."""
+    return all(at(root, x) == 0 for x in places)
 
 
 def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
@@ -110,7 +99,7 @@ def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
         if high - low <= max(abs(low), abs(high), TINY) / 2**70:
             break
         middle = _next(low, high, left / (left - right), step)
-        value = real(root, BITS, x=middle)
+        value = at(root, middle)
         if not is_finite(value) or value == 0:
             return middle if value == 0 else None
         if (value < 0) == (left < 0):
@@ -141,8 +130,6 @@ NEAR = (150, 300, 450)
 """Distances at which a limit is estimated, as -log2."""
 FAR = (60, 120, 180)
 """The same at infinity, as log2."""
-LIMIT_BITS = 1200
-"""Enough for terms of size 2**360 to cancel, as in the curvature of log(Phi(x)) at -2**180."""
 
 
 def limit(root: Node, x: Fraction, side: int) -> Number:
@@ -153,12 +140,12 @@ def limit(root: Node, x: Fraction, side: int) -> Number:
     value = at(root, x)
     if is_finite(value):
         return value
-    return settle([real(root, LIMIT_BITS, x=x + side * Fraction(1, 2**k)) for k in NEAR])
+    return settle([at(root, x + side * Fraction(1, 2**k)) for k in NEAR])
 
 
 def limit_far(root: Node, side: int) -> Number:
     """Return the limit at -inf (side -1) or +inf (+1): a number, ±inf, or NaN if none is found."""
-    return settle([real(root, LIMIT_BITS, x=side * Fraction(2**k)) for k in FAR])
+    return settle([at(root, side * Fraction(2**k)) for k in FAR])
 
 
 def settle(sequence: list[Number]) -> Number:

@@ -26,8 +26,8 @@ import numpy.typing as npt
 
 from softgate.catalogue import Entry
 from softgate.formula.formats import FORMATS, Format, all_values
+from softgate.lower.exact import precision
 from softgate.runtime import kernels, tables
-from softgate.runtime.kernels import BUILDING
 from softgate.runtime.routes import Route, Runner
 
 from . import exact, shape
@@ -285,7 +285,7 @@ SMALL = Fraction(1, 100)
 
 def study(entry: Entry, parameters: Mapping[str, float], name: str | None = None) -> Properties:
     """Return the properties of an entry with these parameters, under the name `name`."""
-    with BUILDING:  # mpmath's context is shared
+    with precision(exact.BITS):
         curve = Curve(entry, parameters)
         roots = shape.slope_roots(curve)
         smallest_slope, largest_slope = extremes(curve, 1)

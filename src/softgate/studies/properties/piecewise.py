@@ -24,6 +24,7 @@ from softgate.catalogue import Entry
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
+from softgate.lower.exact import fraction
 from softgate.records import exact_digits
 from softgate.runtime import kernels
 
@@ -153,7 +154,7 @@ def decided(root: Node, x: Fraction) -> Node:
     for node in walk(root):
         args = tuple(made[arg] for arg in node.args)
         if node.op == "where":
-            made[node] = args[1] if exact.at(node.args[0], x) else args[2]
+            made[node] = args[1] if exact.at(node.args[0], x) == 1 else args[2]
         elif node.op == "abs":
             made[node] = -args[0] if exact.at(args[0], x) < 0 else args[0]
         elif args == node.args:
@@ -188,8 +189,6 @@ def _solve(piece: Piece) -> list[Fraction]:
 
 
 def _fraction(value: exact.Number) -> Fraction:
-    from softgate.lower.mpmath_evaluation import fraction
-
     exact_value = fraction(value)
     short = exact_value.limit_denominator(10**15)
     # A guard such as x/6 + 0.5 is rounded in binary; its zero is meant to be -3.

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from softgate.lower.mpmath_evaluation import fraction
+from softgate.lower.exact import fraction
 
 from . import exact
 from .piecewise import Curve, Piece
