@@ -84,7 +84,7 @@ def test_the_wheel_works_alone_in_a_fresh_environment(built: Path, tmp_path: Pat
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "0.8413447" in done.stdout
-    command = [str(python), "-m", "softgate", "certify", "gelu", "--dtype=float16", "--quantity=value"]
+    command = [str(python), "-m", "softgate", "certify", "gelu", "--dtype=float16"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "model.onnx").touch()
