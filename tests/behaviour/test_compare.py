@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -67,16 +66,14 @@ def test_the_record_and_each_trial_once(folder: Path, run_here: Callable[..., An
         "compare", *NAMES, "--script", "train.py:run", "--seeds", "8", "--rates", "1e-2,1e-1",
         "--json",
     )  # fmt: skip
-    start = time.perf_counter()
     done = run_here(*arguments, "--jobs", "1", "-o", "page.html", "-o", "rows.csv")
-    elapsed_ms = 1e3 * (time.perf_counter() - start)
     assert done.returncode == 0
     check_golden("compare-script", done.stdout, measured=MEASURED)
     outcomes = json.loads(done.stdout)["outcomes"]
     check_csv("rows.csv", [{**row["trial"], **row["measured"], **row} for row in outcomes])
     for row in outcomes:
         if row["trial"]["arm"] == "relu":
-            assert WAIT_MS <= row["step_ms"] <= 1e3 * row["seconds"] <= elapsed_ms
+            assert WAIT_MS <= row["step_ms"] <= 1e3 * row["seconds"]
         else:
             assert row["step_ms"] is None
     lines = trained(folder)
