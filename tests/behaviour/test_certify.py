@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ from golden import check_csv, check_golden
 
 import softgate as sg
 
+UNIX = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 MACHINE = ("versions", "machine")
 CODE = """
+import os
+import signal
+
 import numpy as np
 from math import erfc
 
@@ -31,6 +36,10 @@ def tail_lost(x):
 
 def fails(x):
     raise KeyError("seven")
+
+
+def dies(x):
+    os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -70,6 +79,7 @@ def test_errors_are_those_that_points_show(code: Path) -> None:
         ("tail_lost", "4", 1, "left tail"),
         ("fails", "4", 2, "seven"),
         ("missing", "4", 2, "missing"),
+        pytest.param("dies", "4", 1, "SIGKILL", marks=UNIX),
     ],
 )
 def test_exit_codes(
