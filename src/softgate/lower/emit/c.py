@@ -31,6 +31,8 @@ and slow.
 An operand and a result may be the same array. fma(a, b, 0) stands for a product that may
 underflow: AMD's CPUs are slow at multiplications that do, and fast at an fma."""
 
+INCLUDES = "#include <math.h>\n#include <stddef.h>\n"
+INCLUDES_OF_HELPERS = "#include <stdint.h>\n#include <string.h>\n"
 PRAGMAS = """\
 #if defined(__FAST_MATH__)
 #error "softgate: this code needs IEEE arithmetic, which -ffast-math gives up"
@@ -115,33 +117,41 @@ class C(Language):
     parameters = "both"
     marks = "/*", " * ", " */"
 
-    purpose = "To compile"
+    purpose, certified = "To compile", " and to certify"
     build = f"    cc {FLAGS} \\\n        -shared -fPIC {{file}}.c -o {{file}}.so -lm"
-    headers: tuple[str, ...] = ("math.h", "stddef.h")
-    helper_headers: tuple[str, ...] = ("stdint.h", "string.h")
-    pragmas = PRAGMAS
     inline = "static inline"
     """Qualifiers of a function of numbers."""
     exported = "void"
     """Qualifiers and type of a loop over arrays."""
+    memory, count = "", "size_t"
+    """The address space of arrays, and the type of their size."""
+    each = "for (size_t i = 0; i < n; i++)"
+    address = "&{}[i]"
+    """Where a function of several results writes one of a loop."""
+    ending = "f"
+    """The end of the names of C's functions in float."""
+    taken = TAKEN
+    """How the loops with `_with` in their names take parameters."""
     helpers: Mapping[str, str] = BITS
     """Templates of the functions that operations call, by operation."""
 
     def program(self, units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> str:
         helpers, parts = self.definitions(units)
         file = units[0].name
-        certify = [line for unit in units for line in certification(file, unit)]
+        certify = [line for unit in units for line in self.certification(file, unit)]
         middle = [
-            f"{self.purpose}{' and to certify' if certify else ''}:",
+            f"{self.purpose}{self.certified if certify else ''}:",
             *self.build.format(file=file).split("\n"),
             *certify,
             "",
             *self.notes(units).split("\n"),
         ]
-        headers = (*self.headers, *(self.helper_headers if helpers else ()))
-        includes = "\n".join(f"#include <{header}>" for header in headers)
-        head = [self.comment(units, middle, closing), includes, self.pragmas]
+        head = [self.comment(units, middle, closing), self.opening(bool(helpers))]
         return "\n\n".join([*head, *helpers, *parts, *self.kernels(units)]) + "\n"
+
+    def opening(self, helpers: bool) -> str:
+        """Return the lines before the first function."""
+        return f"{INCLUDES}{INCLUDES_OF_HELPERS if helpers else ''}\n{PRAGMAS}"
 
     def notes(self, units: Sequence[EmittedActivation]) -> str:
         """Return what the results depend on."""
@@ -160,7 +170,7 @@ class C(Language):
 
     def syntax(self, fmt: Format) -> Syntax:
         """Return the syntax of a format."""
-        end = "f" if fmt is FLOAT32 else ""
+        end = self.ending if fmt is FLOAT32 else ""
         operations = {
             "where": source.CHOOSE,
             "fma": source.call(f"fma{end}", 3),
@@ -243,24 +253,24 @@ class C(Language):
         """Return the loop over arrays; parameters are the last arguments."""
         return (
             f"{self.exported} {called(function)}({self.signature(function)})\n{{\n"
-            "    for (size_t i = 0; i < n; i++)\n"
+            f"    {self.each}\n"
             f"        {self.at_index(function)}\n}}"
         )
 
     def signature(self, function: EmittedFunction) -> str:
         """Return the arguments of a loop: operands, results, their number, parameters."""
         real = REAL[function.fmt.name]
-        arguments = [f"const {real} *{name}" for name in function.operands]
-        arguments += [f"{real} *{name}" for name in function.outputs]
+        arguments = [f"{self.memory}const {real} *{name}" for name in function.operands]
+        arguments += [f"{self.memory}{real} *{name}" for name in function.outputs]
         parameters = (f"{kind} {name}" for kind, name in self.parameters_of(function))
-        return ", ".join([*arguments, "size_t n", *parameters])
+        return ", ".join([*arguments, f"{self.count} n", *parameters])
 
     def at_index(self, function: EmittedFunction) -> str:
         """Return the statement that computes element i."""
         several = len(function.outputs) > 1
         arguments = [f"{name}[i]" for name in function.operands]
         arguments += [name for _, name in self.parameters_of(function)]
-        arguments += [f"&{name}[i]" for name in function.outputs] if several else []
+        arguments += map(self.address.format, function.outputs) if several else []
         value = f"softgate_{called(function)}({', '.join(arguments)});"
         return value if several else f"{function.outputs[0]}[i] = {value}"
 
@@ -284,8 +294,32 @@ class C(Language):
     def listed(self, unit: EmittedActivation) -> list[str]:
         rows = [(called(f), f.described(REAL[f.fmt.name])) for f in unit.functions]
         names = ", ".join(dict.fromkeys(name for f in unit.functions for name, _ in f.arguments))
-        taken = TAKEN.format(names=names).split("\n") if names else []
+        taken = self.taken.format(names=names).split("\n") if names else []
         return [*unit.listing(rows), *taken]
+
+    def certification(self, file: str, unit: EmittedActivation) -> list[str]:
+        """Return the commands that certify the loops with default parameters, one per format."""
+        commands, calls = list[str](), list[str]()
+        fixed = [f for f in unit.certifiable if not f.arguments]
+        for fmt in REAL:
+            loops = {f.quantity: f for f in fixed if f.fmt.name == fmt}
+            if not loops:
+                continue
+            symbols = {quantity: f"./{file}.so:{called(f)}" for quantity, f in loops.items()}
+            subject = symbols.get("value", symbols.get("slope"))
+            slope = f', slope="{symbols["slope"]}"' if "slope" in symbols else ""
+            only = "" if "value" in symbols else ', quantity="slope"'
+            calls.append(f'"{subject}", {unit.name}{slope}{only}')
+            bound = max((f.bound for f in loops.values() if f.bound is not None), default=None)
+            options = [f"--slope {symbols['slope']}"] if slope else []
+            options += ["--quantity slope"] if only else []
+            options += [f"--reference {unit.command}{limit(bound)}"]
+            joint = " " if sum(map(len, options)) <= LONGEST_OPTIONS else " \\\n        "
+            commands.append(f"    softgate certify {subject} \\")
+            commands += f"        {joint.join(options)}".split("\n")
+        if unit.command is None and calls:
+            return unit.in_python(*calls)
+        return commands
 
 
 def rounded(function: EmittedFunction) -> list[str]:
@@ -298,30 +332,6 @@ def rounded(function: EmittedFunction) -> list[str]:
     addresses = ", ".join(f"&{name}" for name in names)
     lines = [f"double {', '.join(names)};", f"{inner}({operands}, {addresses});"]
     return lines + [f"*{name} = (float){name}_f64;" for name in function.outputs]
-
-
-def certification(file: str, unit: EmittedActivation) -> list[str]:
-    """Return the commands that certify the loops with default parameters, one per format."""
-    commands, calls = list[str](), list[str]()
-    for fmt in REAL:
-        loops = {f.quantity: f for f in unit.certifiable if f.fmt.name == fmt and not f.arguments}
-        if not loops:
-            continue
-        symbols = {quantity: f"./{file}.so:{called(f)}" for quantity, f in loops.items()}
-        subject = symbols.get("value", symbols.get("slope"))
-        slope = f', slope="{symbols["slope"]}"' if "slope" in symbols else ""
-        only = "" if "value" in symbols else ', quantity="slope"'
-        calls.append(f'"{subject}", {unit.name}{slope}{only}')
-        bound = max((f.bound for f in loops.values() if f.bound is not None), default=None)
-        options = [f"--slope {symbols['slope']}"] if slope else []
-        options += ["--quantity slope"] if only else []
-        options += [f"--reference {unit.command}{limit(bound)}"]
-        joint = " " if sum(map(len, options)) <= LONGEST_OPTIONS else " \\\n        "
-        commands.append(f"    softgate certify {subject} \\")
-        commands += f"        {joint.join(options)}".split("\n")
-    if unit.command is None and calls:
-        return unit.in_python(*calls)
-    return commands
 
 
 LANGUAGE = C()

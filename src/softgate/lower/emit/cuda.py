@@ -14,7 +14,7 @@ from softgate.formula.formats import Format
 
 from . import body as source
 from .body import Syntax
-from .c import BITS, PRAGMAS, C, called
+from .c import BITS, C, called
 from .language import EmittedActivation
 
 OPERANDS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -75,8 +75,6 @@ class Cuda(C):
     contents = "functions for host and device, kernels, and loops for the host"
     purpose = "To compile for the host"
     build = BUILD
-    headers, helper_headers = ("math.h", "stddef.h", "stdint.h", "string.h"), ()
-    pragmas = f"{PRAGMAS}\n{QUALIFIERS}"
     inline = "SOFTGATE_FUNCTION"
     exported = 'extern "C" void'
     helpers: Mapping[str, str] = {
@@ -88,6 +86,9 @@ class Cuda(C):
         "sqrt": helper("sqrt", "a", "__{kind}sqrt_rn(a)", "sqrt{f}(a)"),
         **BITS,
     }
+
+    def opening(self, helpers: bool) -> str:
+        return f"{super().opening(True)}\n{QUALIFIERS}"
 
     def notes(self, units: Sequence[EmittedActivation]) -> str:
         first = units[0].functions[0]
