@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import ClassVar
 
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 
@@ -105,7 +106,8 @@ def literal(fmt: Format, value: float) -> str:
 class C(Language):
     """C99; a dialect replaces what differs in it."""
 
-    name, title, extensions = "c", "C99", ("c", "h")
+    name, title = "c", "C99"
+    extensions: ClassVar[tuple[str, ...]] = ("c", "h")
     contents = "a function of numbers and a loop over arrays for each format"
     words = frozenset({
         "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
