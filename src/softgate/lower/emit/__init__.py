@@ -4,7 +4,7 @@ from importlib import import_module
 
 from .language import Language
 
-MODULES = ("c", "cuda", "js", "triton", "onnx")
+MODULES = ("c", "cuda", "opencl", "js", "triton", "onnx")
 """The modules of the languages, named as `emit` names these."""
 
 LANGUAGES: dict[str, Language] = {
