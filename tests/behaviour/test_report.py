@@ -26,28 +26,46 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Page(HTMLParser):
-    """The ids of sections, and every address that an element or a style loads."""
+    """The tables of each section, and every address that an element or a style loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.sections: list[str] = []
+        self.sections: list[dict[str, Any]] = []
         self.loaded: list[str] = []
+        self._cell: list[str] | None = None
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect the ids of sections, and what is loaded."""
+        """Begin a section, table, row or cell, and collect what is loaded."""
         values = dict(attrs)
         if tag == "section" and values.get("id"):
-            self.sections.append(str(values["id"]))
+            self.sections.append({"id": values["id"], "tables": []})
+        elif tag == "table":
+            self.sections[-1]["tables"].append([])
+        elif tag == "tr":
+            self.sections[-1]["tables"][-1].append([])
+        elif tag in ("td", "th"):
+            self._cell = []
         names = ("src", "srcset", "poster", "data", *(("href",) if tag == "link" else ()))
         for name in names:
             if not str(values.get(name) or "data:").startswith("data:"):
                 self.loaded.append(f"{tag} {name}={values[name]}")
 
     def handle_data(self, data: str) -> None:
-        """Collect what a style loads."""
+        """Collect the text of a cell, and what a style loads."""
+        if self._cell is not None:
+            self._cell.append(data)
         if self.get_starttag_text() == "<style>":
             self.loaded += re.findall(r"(?:url\(|@import\s+)[\"']?(?!#|data:)([^\"')\s]+)", data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Complete a cell or a row."""
+        if tag in ("td", "th") and self._cell is not None:
+            self.sections[-1]["tables"][-1][-1].append(" ".join(" ".join(self._cell).split()))
+            self._cell = None
+        elif tag == "tr":
+            row = self.sections[-1]["tables"][-1].pop()
+            self.sections[-1]["tables"][-1].append(" | ".join(row))
 
 
 def test_the_page_of_records(folder: Path, run_here: Callable[..., Any]) -> None:
@@ -57,7 +75,7 @@ def test_the_page_of_records(folder: Path, run_here: Callable[..., Any]) -> None
     assert json.loads(Path("again.json").read_text(encoding="utf-8")) == records
     text = Path("page.html").read_text(encoding="utf-8")
     page = Page(text)
-    check_golden("report-sections", page.sections)
+    check_golden("report-tables", page.sections)
     assert page.loaded == []
     assert "default-src 'none'" in text
     assert "pareto" in done.stderr  # the record that the file lacks
