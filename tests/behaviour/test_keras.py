@@ -35,6 +35,23 @@ def test_the_activations_of_a_model_and_of_its_file(
     assert [row["function"] for row in json.loads(done.stdout)["activations"]] == functions(model)
 
 
+def test_code_in_a_file_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_here: Callable[..., Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = keras.layers.Lambda(lambda x: (open("ran", "w").close(), x)[1])  # noqa: PTH123
+    keras.Sequential([keras.Input((4,)), code]).save("code.keras")
+    assert Path("ran").exists()  # Keras ran it to build the model
+    Path("ran").unlink()
+    np.savez("x.npz", x=small_keras.samples())
+    listed = run_here("scan", "code.keras")  # other layers would be listed
+    refused = run_here("parity", "code.keras", "code.keras", "--inputs", "x.npz")
+    assert (listed.returncode, refused.returncode) == (0, 2)
+    assert "Lambda" in listed.stdout
+    assert "Lambda" in refused.stderr
+    assert not Path("ran").exists()
+
+
 def test_every_layer_is_swapped() -> None:
     model, x = small_keras.layers(), small_keras.samples()
     before = np.asarray(model(x))

@@ -82,16 +82,37 @@ def test_mistakes_are_named(
     assert done.stdout == ""
 
 
-def test_a_claim_of_the_configuration(tmp_path: Path, run_here: Callable[..., Any]) -> None:
-    """A BERT whose configuration names gelu and whose code computes it, and one that is edited."""
+def save_bert(folder: Path) -> Path:
+    """Write a small BERT as Hugging Face does."""
     transformers = pytest.importorskip("transformers", reason="reads Hugging Face folders")
     config = transformers.BertConfig(
         hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
         vocab_size=32, max_position_embeddings=16,
     )  # fmt: skip
-    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
-    done = run_here("scan", str(tmp_path / "bert"), "--json", "--strict")
+    transformers.BertModel(config).save_pretrained(folder / "bert")
+    return folder / "bert"
+
+
+def test_a_claim_of_the_configuration(tmp_path: Path, run_here: Callable[..., Any]) -> None:
+    """A BERT whose configuration names gelu, which its code computes."""
+    done = run_here("scan", str(save_bert(tmp_path)), "--json", "--strict")
     assert done.returncode == 0
     check_golden(
         "scan-bert", done.stdout, close=SLOPPY, replaced={json.dumps(str(tmp_path))[1:-1]: "FOLDER"}
     )
+
+
+def test_code_in_a_folder_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_here: Callable[..., Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bert = save_bert(tmp_path)
+    (bert / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    config = json.loads((bert / "config.json").read_text(encoding="utf-8"))
+    config["auto_map"] = {"AutoModel": "own.Model", "AutoConfig": "own.Config"}
+    config["model_type"] = "own"
+    (bert / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    done = run_here("scan", "bert")
+    assert done.returncode == 2
+    assert "--trust" in done.stderr
+    assert not (tmp_path / "ran").exists()
