@@ -87,6 +87,13 @@ def test_functions_of_a_frameworks_package_run_in_that_framework(package: str) -
     assert digest == published_digest("elu", "slope", "bfloat16") is not None
 
 
+def test_a_rise_that_is_narrower_than_the_sample_is_measured() -> None:
+    certificate = quick(sg.laplace.bind(mu=5000.1, sigma=0.01), None, quantity="slope")
+    measured = certificate.find("slope", "float32")
+    assert abs(measured.worst.worst - 5000.1) < 0.2
+    assert 0.5 < measured.max_ulp <= measured.stated_ulp
+
+
 def test_certificates_name_the_digest_that_is_reproduced() -> None:
     bound = quick(sg.silu.bind(beta=0.3), None).find("value", "float32")
     assert bound.digest == published_digest("silu:beta=0.3", "value", "float32") is not None

@@ -397,6 +397,32 @@ def test_a_slope_that_only_touches_0() -> None:
     assert result.monotone == "increasing"
 
 
+@sg.activation
+def steep(f: Any, x: Any, at: float = 777.3, width: float = 1e-3) -> Any:
+    return f.sigmoid((x - at) / width)
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "slope"),
+    [
+        *(
+            (sg.laplace.bind(mu=mu, sigma=sigma), mu, 1 / sigma / math.sqrt(2 * math.pi))
+            for mu, sigma in ((5000.1, 0.01), (500.0, 5.5), (5.0, 1e-6), (-1e6, 100.0))
+        ),
+        (steep, 777.3, 250.0),
+        (steep.bind(at=-3e-4, width=1e-9), -3e-4, 2.5e8),
+    ],
+)
+def test_a_rise_that_is_narrower_than_the_grid(
+    function: Activation, at: float, slope: float
+) -> None:
+    """Its tails are so small that the definition is 0 at the points of the grid."""
+    p = function.properties
+    assert (p.monotone, p.maximum.value, p.minimum.value) == ("increasing", 1, 0)
+    assert p.largest_slope.value == pytest.approx(slope, rel=1e-12)
+    assert p.largest_slope.at[0].low == pytest.approx(at, rel=1e-12)
+
+
 def test_an_oscillating_function() -> None:
     def wave(f: Any, x: Any) -> Any:
         return f.sin(x)

@@ -32,6 +32,8 @@ from . import exact
 
 MOST_ZEROS = 16
 """A guard with more zeros than this on a piece oscillates; the search would miss some."""
+MOST_STEEP = 8
+"""Places between neighbours of the grid that are examined for a rise narrower than the grid."""
 SEARCH = tuple(
     sorted(
         {Fraction(n, 8) for n in range(-128, 129)}
@@ -252,11 +254,43 @@ class Curve:
 
     @cached_property
     def grid(self) -> Floats:
-        """The points at which kernels are evaluated, with some on both sides of each break."""
+        """The points at which kernels are evaluated, some around breaks and steep places."""
         breaks = np.array([float(x) for x in self.breaks])
         steps = np.concatenate([[-(2.0**-k), 2.0**-k] for k in (10, 20, 30)])
         around = (breaks[:, None] + steps * np.maximum(1.0, np.abs(breaks))[:, None]).ravel()
-        return np.unique(np.concatenate([_grid(), around]))
+        grid = np.unique(np.concatenate([_grid(), around]))
+        return np.unique(np.concatenate([grid, *self._steep_places(grid, breaks)]))
+
+    def _steep_places(self, grid: Floats, breaks: Floats) -> list[Floats]:
+        """Return points around rises that are narrower than the grid, as steep sigmoids have.
+
+        There the value of two neighbours differs by far more or far less than their slopes imply.
+        """
+
+        def rises(x: Floats) -> Floats:
+            y, slope = self.kernel(0, x), np.abs(self.kernel(1, x))
+            size = np.maximum(np.abs(y[:-1]), np.abs(y[1:]))
+            with np.errstate(all="ignore"):
+                rise = np.abs(np.diff(y))
+                implied = np.maximum(slope[:-1], slope[1:]) * np.diff(x)
+                hidden = (rise > 2.0**-20 * size) & (rise > 4 * implied)
+                hidden |= (rise > 2.0**-6 * size) & (implied > 256 * rise)
+                hidden &= size > 2.0**-1000
+            return np.where(np.isfinite(rise) & hidden, rise, 0.0)
+
+        hidden = rises(grid)
+        at_breaks = np.searchsorted(grid, breaks)[:, None] + (-1, 0)
+        hidden[np.clip(at_breaks, 0, hidden.size - 1)] = 0
+        places = []
+        for i in np.argsort(-hidden, kind="stable")[: np.count_nonzero(hidden)][:MOST_STEEP]:
+            x = grid[i : i + 2]
+            while (narrower := rises(np.linspace(x[0], x[1], 9))).any():
+                steepest, width = int(np.argmax(narrower)), (x[1] - x[0]) / 8
+                if width <= np.spacing(np.abs(x).max()):
+                    break
+                x = x[0] + width * np.array([steepest, steepest + 1])
+            places.append(x[0] + (x[1] - x[0]) * np.arange(-256, 257) / 64)
+        return places
 
     def kernel(self, order: int, x: Floats) -> Floats:
         """Return the value, slope or curvature at `x`, computed by the float64 kernel."""
