@@ -289,16 +289,25 @@ def any_part(term: Term, kind: str) -> bool:
 
 def choice(node: Node, small: bool) -> Term:
     """Return a maximum, a minimum, or cases; a `where` in the last case adds cases."""
+    larger = extremum(node)
+    if larger is not None:
+        name, operands = larger
+        return function(name, *map(write, operands))
     condition, yes, no = node.args
-    if condition.op in ("lt", "le") and set(condition.args) == {yes, no} and yes is not no:
-        larger = condition.args[1] is yes
-        return function("max" if larger else "min", write(yes), write(no))
     cases: list[Term] = []
     while True:
         cases += [write(yes), write(condition)]
         if no.op != "where":
             return Term("cases", (*cases, write(no)), binds=CHOICE)
         condition, yes, no = no.args
+
+
+def extremum(node: Node) -> tuple[str, tuple[Node, ...]] | None:
+    """Return "max" or "min" and the operands if a choice is one, else None."""
+    condition, *choices = node.args
+    if condition.op not in ("lt", "le") or {*condition.args} != {*choices}:
+        return None
+    return "max" if condition.args[1] is choices[0] else "min", tuple(choices)
 
 
 def comparison(node: Node) -> Term:
@@ -346,17 +355,29 @@ WRITERS: dict[str, Callable[[Node, bool], Term]] = {
 }
 
 
-INFIX_OPERATORS = {
-    "add": (" + ", SUM),
-    "sub": (" - ", SUM),
-    "mul": ("*", PRODUCT),
-    "div": ("/", PRODUCT),
+INFIX: dict[str, tuple[str, int, tuple[int, ...]]] = {
+    "pi": ("pi", ATOM, ()),
+    "add": ("{} + {}", SUM, (SUM, SUM)),
+    "sub": ("{} - {}", SUM, (SUM, PRODUCT)),
+    "mul": ("{}*{}", PRODUCT, (PRODUCT, SIGN)),
+    "div": ("{}/{}", PRODUCT, (PRODUCT, SIGN)),
+    "neg": ("-{}", SIGN, (SIGN,)),
+    "lt": ("{} < {}", CHOICE, (SUM, SUM)),
+    "le": ("{} <= {}", CHOICE, (SUM, SUM)),
+    "eq": ("{} == {}", CHOICE, (SUM, SUM)),
+    "gt": ("{} > {}", CHOICE, (SUM, SUM)),
+    "ge": ("{} >= {}", CHOICE, (SUM, SUM)),
+    "max": ("max({}, {})", ATOM, (CHOICE, CHOICE)),
+    "min": ("min({}, {})", ATOM, (CHOICE, CHOICE)),
+    "where": ("{1} if {0} else {2}", CHOICE, (CHOICE, SUM, CHOICE)),
 }
-INFIX_COMPARISONS = {"lt": ("<", ">"), "le": ("<=", ">="), "eq": ("==", "==")}
+"""Templates of Python expressions, their precedence, and the least precedence of each operand;
+other operations are functions of one argument."""
+MIRRORED = {"lt": "gt", "le": "ge", "eq": "eq"}
 
 
 def infix(root: Node) -> str:
-    """Return a definition as plain text, in Python syntax.
+    """Return a definition as plain text, in Python syntax, with every operation as it is written.
 
     Examples
     --------
@@ -368,31 +389,31 @@ def infix(root: Node) -> str:
     >>> infix(f.where(x > 0, x, f.exp(-(x**2)) - 1))
     'x if x > 0 else exp(-x**2) - 1'
     """
-    return _infix_node(shortened(root))[0]
-
-
-def _infix_node(node: Node) -> tuple[str, int]:
-    if node.op == "const":
-        assert isinstance(node.attr, Fraction)
-        return _infix_number(node.attr)
-    if node.op in ("input", "parameter"):
-        return str(node.attr), ATOM
-    if node.op == "pi":
-        return "pi", ATOM
-    if node.op == "neg":
-        return f"-{_infix_operand(node.args[0], SIGN)}", SIGN
-    if node.op == "where":
-        return _infix_choice(node)
-    if node.op in INFIX_COMPARISONS:
-        return _infix_comparison(node), CHOICE
-    if node.op in INFIX_OPERATORS:
-        return _infix_binary(node)
-    return f"{node.op}({_infix_node(node.args[0])[0]})", ATOM
-
-
-def _infix_operand(node: Node, least: int) -> str:
-    text, binds = _infix_node(node)
-    return text if binds >= least else f"({text})"
+    root = shortened(root)
+    powers = as_powers(root)
+    texts: dict[Node, tuple[str, int]] = {}
+    for node in walk(root):
+        op, args = node.op, node.args
+        base, exponent = powers[node]
+        if op == "const":
+            assert isinstance(node.attr, Fraction)
+            texts[node] = _infix_number(node.attr)
+            continue
+        if op == "where":
+            op, args = extremum(node) or (op, args)
+        elif op in MIRRORED and args[0].op == "const":
+            op, args = MIRRORED[op], args[::-1]
+        template, binds, least = INFIX.get(op, (f"{op}({{}})", ATOM, (CHOICE,)))
+        if op in ("input", "parameter"):
+            template, least = str(node.attr), ()
+        elif exponent > 1:
+            args, template, binds, least = (base,), f"{{}}**{exponent}", POWER, (ATOM,)
+        operands = [
+            text if tight >= needed else f"({text})"
+            for (text, tight), needed in zip((texts[arg] for arg in args), least, strict=True)
+        ]
+        texts[node] = template.format(*operands), binds
+    return texts[root][0]
 
 
 def _infix_number(value: Fraction) -> tuple[str, int]:
@@ -400,35 +421,6 @@ def _infix_number(value: Fraction) -> tuple[str, int]:
     if value.denominator != 1 and Fraction(text) != value:
         return f"{value.numerator}/{value.denominator}", PRODUCT
     return text, SIGN if value < 0 else ATOM
-
-
-def _infix_binary(node: Node) -> tuple[str, int]:
-    base, power = as_powers(node)[node]
-    if power > 1:
-        return f"{_infix_operand(base, ATOM)}**{power}", POWER
-    symbol, binds = INFIX_OPERATORS[node.op]
-    # The right operand of -, * and / needs brackets at equal precedence.
-    right = binds + 1 if node.op != "add" else binds
-    left = _infix_operand(node.args[0], binds)
-    return f"{left}{symbol}{_infix_operand(node.args[1], right)}", binds
-
-
-def _infix_choice(node: Node) -> tuple[str, int]:
-    condition, yes, no = node.args
-    if condition.op in ("lt", "le") and set(condition.args) == {yes, no}:
-        larger = condition.args[1] is yes
-        function = "max" if larger else "min"
-        return f"{function}({_infix_node(yes)[0]}, {_infix_node(no)[0]})", ATOM
-    test = _infix_node(condition)[0]
-    return f"{_infix_operand(yes, SUM)} if {test} else {_infix_node(no)[0]}", CHOICE
-
-
-def _infix_comparison(node: Node) -> str:
-    left, right = node.args
-    symbol, mirrored = INFIX_COMPARISONS[node.op]
-    if left.op == "const":
-        left, right, symbol = right, left, mirrored
-    return f"{_infix_operand(left, SUM)} {symbol} {_infix_operand(right, SUM)}"
 
 
 LATEX_SIGNS = {"≤": r"\le", "≥": r"\ge", "·": r"\cdot"}
