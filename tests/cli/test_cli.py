@@ -25,7 +25,7 @@ def softgate(*arguments: str, **environment: str) -> subprocess.CompletedProcess
         text=True,
         encoding="utf-8",
         env=dict(os.environ) | {"PYTHONIOENCODING": "utf-8"} | environment,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -41,7 +41,7 @@ def test_help_names_every_command_and_loads_next_to_nothing() -> None:
         "print(*sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
     )
     assert result.stderr.split() == []
     assert all(f"  {name} " in result.stdout for name in cli.COMMANDS)
@@ -115,7 +115,7 @@ def test_a_closed_pipe_is_no_error() -> None:
     # More output than a pipe holds, 64 KiB on Linux.
     command = f'"{sys.executable}" -m softgate table gelu --at -3:3:0.003 | head -n 1'
     result = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60,
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
     assert result.stderr == ""
@@ -129,7 +129,7 @@ def test_ones_own_formula_by_module_and_name(tmp_path: Path) -> None:
     )
     result = subprocess.run(
         [sys.executable, "-m", "softgate", "table", "mine:bent", "--at", "0,1", "--json"],
-        capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True,
+        capture_output=True, text=True, cwd=tmp_path, timeout=600, check=True,
     )  # fmt: skip
     rows = json.loads(result.stdout)["rows"]
     value = next(r["value"] for r in rows if r["x"] == 1 and r["quantity"] == "value")
@@ -248,7 +248,7 @@ def test_a_users_module_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "boom.py").write_text("x = 1\ny = x / 0\n", encoding="utf-8")
     result = subprocess.run(
         [sys.executable, "-m", "softgate", "table", "boom:f"],
-        capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
+        capture_output=True, text=True, cwd=tmp_path, timeout=600, check=False,
     )  # fmt: skip
     assert result.returncode == 2
     assert "boom.py, line 2: ZeroDivisionError" in result.stderr
@@ -258,7 +258,7 @@ def test_a_users_module_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_closed_stdout_is_reported() -> None:
     command = f'"{sys.executable}" -m softgate table gelu >&-'
     result = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", command], capture_output=True, text=True, timeout=600, check=False
     )
     assert (result.returncode, "Traceback" in result.stderr) == (1, False)
     assert "closed" in result.stderr
@@ -276,7 +276,7 @@ def test_an_interrupt_behind_an_import_error_is_an_interrupt() -> None:
 def test_output_in_an_encoding_without_the_signs(encoding: str) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "softgate", "compare", "--tasks"],
-        capture_output=True, timeout=60, check=False,
+        capture_output=True, timeout=600, check=False,
         env=dict(os.environ) | {"PYTHONIOENCODING": encoding},
     )  # fmt: skip
     assert (result.returncode, result.stderr) == (0, b"")

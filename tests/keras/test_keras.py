@@ -63,7 +63,7 @@ def run(code: str, path: Path | None = None) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 1, done.stderr
     return done.stderr.strip().splitlines()[-1]

@@ -36,7 +36,7 @@ RunHere = Callable[..., subprocess.CompletedProcess[str]]
 def softgate(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "softgate", "emit", *arguments],
-        capture_output=True, text=True, encoding="utf-8", cwd=cwd, timeout=120, check=False,
+        capture_output=True, text=True, encoding="utf-8", cwd=cwd, timeout=600, check=False,
     )  # fmt: skip
 
 

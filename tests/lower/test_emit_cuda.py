@@ -41,7 +41,7 @@ def assembly(text: str, folder: Path, *flags: str) -> str:
     source.write_text(text, encoding="utf-8")
     result = subprocess.run(
         [str(NVCC), "-ptx", "-Werror", "all-warnings", *flags, str(source), "-o", str(output)],
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return output.read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def test_the_catalogue_compiles_for_a_gpu(tmp_path: Path) -> None:
     source, target = tmp_path / "device.cu", tmp_path / "device.so"
     flags = ["-shared", "-Xcompiler", "-fPIC,-ffp-contract=off,-march=native", "-O1"]
     command = [str(NVCC), *flags, str(source), "-o", str(target)]
-    subprocess.run(command, capture_output=True, timeout=300, check=True)
+    subprocess.run(command, capture_output=True, timeout=600, check=True)
     x = np.linspace(-6, 6, 1001, dtype=np.float32)
     assert same_bits(Library(target)("softplus", x), sg.softplus(x))
 

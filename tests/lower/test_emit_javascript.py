@@ -85,7 +85,7 @@ def test_a_script_has_the_same_functions_by_name(tmp_path: Path) -> None:
     (tmp_path / "page.cjs").write_text(page, encoding="utf-8")
     done = subprocess.run(
         [NODE, str(tmp_path / "page.cjs")],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected = [float(sg.silu(1.5, beta=2.0)), float(sg.gelu.slope(-0.5)), 4]

@@ -116,7 +116,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     result = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder)],
         env=WITH_TRITON | {"TRITON_INTERPRET": "1"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return {
@@ -264,7 +264,7 @@ def test_a_gpus_instructions_are_those_of_ieee(tmp_path: Path) -> None:
     environment.pop("TRITON_INTERPRET", None)
     result = subprocess.run(
         [sys.executable, "-c", COMPILE, str(tmp_path)],
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
+        env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     computed = set(

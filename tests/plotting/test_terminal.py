@@ -165,7 +165,7 @@ def test_a_file_is_written_and_named_on_stderr(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     done = subprocess.run(
         [*PYTHON, "plot", "gelu", "relu", "tanh", "--quantity", "slope", "-o", str(path)],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert done.stderr == f"Wrote {path}\n"
@@ -177,13 +177,13 @@ def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [*PYTHON, "plot", "gelu", "-o", str(tmp_path / "x.svg")],
-        capture_output=True, text=True, check=False, env=environment, timeout=120,
+        capture_output=True, text=True, check=False, env=environment, timeout=600,
     )  # fmt: skip
     assert done.returncode == 2
     assert 'pip install "softgate[plot]"' in done.stderr
     shown = subprocess.run(
         [*PYTHON, "plot", "gelu"], capture_output=True, text=True, check=False, env=environment,
-        timeout=120,
+        timeout=600,
     )  # fmt: skip
     assert (shown.returncode, "* gelu" in shown.stdout) == (0, True), "a terminal needs none"
 
@@ -209,7 +209,7 @@ def in_a_terminal(columns: int, rows: int, **settings: str) -> str:
             break
         chunks.append(chunk)
     os.close(master)
-    assert done.wait(timeout=60) == 0
+    assert done.wait(timeout=600) == 0
     return b"".join(chunks).decode()
 
 

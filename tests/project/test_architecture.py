@@ -52,7 +52,7 @@ def python(*arguments: str, path: Path | None = None) -> subprocess.CompletedPro
         encoding="utf-8",
         cwd=path or ROOT,
         env=environment | {"PYTHONIOENCODING": "utf-8", "COLUMNS": "200"},
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

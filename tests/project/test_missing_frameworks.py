@@ -52,7 +52,7 @@ def test_only_what_needs_a_missing_framework_is_skipped(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "tests",
          "--continue-on-collection-errors"],
-        capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+        capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
     )  # fmt: skip
     summary = done.stdout.partition("short test summary info")[2]
     lines = summary.splitlines()

@@ -97,7 +97,7 @@ def run(
         encoding="utf-8",
         env=other_systems.environment(system, folder, without),
         cwd=folder / "work",
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -156,7 +156,7 @@ for name in ("softgate.simulated", "another"):
 
 def test_import_threads_and_files(folder: Path) -> None:
     here = subprocess.run(
-        [sys.executable, "-c", COMPUTE], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", COMPUTE], capture_output=True, text=True, check=True, timeout=600
     )
     _, words, several = here.stdout.split()
     assert words == several
@@ -288,7 +288,7 @@ def test_streams_write_every_character(folder: Path) -> None:
         capture_output=True,
         env={**other_systems.environment("windows", folder), "PYTHONIOENCODING": "cp437"},
         cwd=folder,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

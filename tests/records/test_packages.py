@@ -25,7 +25,7 @@ def imported(facade: str, before: str) -> str:
         [sys.executable, "-c", f"{before}\nimport softgate.{facade}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert result.returncode == 1, result.stderr

@@ -51,7 +51,7 @@ def test_unwritable_output_is_reported_before_any_study(
 ) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "softgate", "report", "-o", output],
-        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert result.returncode == 2
     assert result.stdout == ""
@@ -209,4 +209,4 @@ def test_report_is_a_function_after_importing_a_submodule() -> None:
         "import softgate.reporting.page, softgate as sg, inspect;"
         "assert inspect.isfunction(sg.report)"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=600)

@@ -201,7 +201,7 @@ def test_the_data_is_what_the_framework_computes(sources: list[str]) -> None:
         environment |= quick_flags()
     done = subprocess.run(
         [sys.executable, str(SUPPORT / "probe_names.py")], env=environment,
-        input=json.dumps(requests), capture_output=True, text=True, timeout=300, check=False,
+        input=json.dumps(requests), capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads(done.stdout.splitlines()[-1])

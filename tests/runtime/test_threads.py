@@ -29,7 +29,7 @@ def run(code: str) -> str:
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout}{result.stderr}"
@@ -230,7 +230,7 @@ def test_multiprocessing(method: str, tmp_path: Any) -> None:
         """)
     )
     result = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=600, check=False
     )
     assert (result.returncode, result.stdout.strip()) == (0, "True"), result.stderr
 

@@ -325,7 +325,7 @@ def run(*arguments: str, columns: str = "") -> subprocess.CompletedProcess[str]:
         text=True,
         encoding="utf-8",
         env=os.environ | {"PYTHONIOENCODING": "utf-8", "COLUMNS": columns},
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

@@ -40,7 +40,7 @@ def compiled(
     command = [compiler, *STRICT[extension], *flags, "-shared", "-fPIC", str(source)]
     command += ["-o", str(library)]
     result = subprocess.run(
-        [*command, "-lm"], capture_output=True, text=True, timeout=300, check=False
+        [*command, "-lm"], capture_output=True, text=True, timeout=600, check=False
     )
     assert result.returncode == 0, result.stderr
     return library, result.stderr

@@ -61,7 +61,7 @@ def run(text: str, jobs: list[tuple[Job, Any]], folder: Path) -> dict[Job, Any]:
     result = subprocess.run(
         [NODE, str(folder / "run.mjs")],
         input=json.dumps([[str(folder / "module.mjs"), calls]]),
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     results = {}

@@ -35,7 +35,7 @@ def status_of_child(check: Callable[[], bool]) -> int:
     """Return the exit code of a forked process: 0 if the check passes."""
     child = os.fork()
     if not child:
-        signal.alarm(90)  # a child that waits for threads that are gone is killed
+        signal.alarm(300)  # a child that waits for threads that are gone is killed
         try:
             os._exit(0 if check() else 3)
         except BaseException:

@@ -272,7 +272,7 @@ def test_sharded_arrays_stay_where_they_are() -> None:
         env=os.environ | quick_flags(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert result.returncode == 0, result.stderr

@@ -356,7 +356,7 @@ def test_other_processes(tmp_path: Path) -> None:
             [sys.executable, "-W", "error", "-c", PROCESS, str(exported), str(tmp_path / "cache")],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -347,7 +347,7 @@ def test_a_number_has_no_halves() -> None:
 def statuses() -> dict[str, int]:
     """The exit codes of processes that one with torch alone starts: JAX warns of every fork."""
     command = [sys.executable, "-W", "ignore", str(SUPPORT / "torch_processes.py")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     result: dict[str, int] = json.loads(done.stdout)
     return result

@@ -213,7 +213,7 @@ def test_exported_programs_run_without_softgate(tmp_path: Path) -> None:
         traced(function, x).save(tmp_path / f"{name}.pt")
     torch.save(x, tmp_path / "x.pt")
     command = [sys.executable, "-c", NEW_PROCESS, str(tmp_path), *functions]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
     for name, results in torch.load(tmp_path / "results.pt").items():
         for result in results:
             torch.testing.assert_close(

@@ -14,7 +14,7 @@ def test_sharded_tensors_have_the_bits_of_whole_ones(tmp_path: Path) -> None:
         [sys.executable, str(SUPPORT / "sharded.py"), str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -202,7 +202,7 @@ def test_ones_own_formula_from_the_command_line_as_json(tmp_path: Path) -> None:
         "mine:bent", "--peers", "none", "--size", "1K", "--quantity", "value", "--budget", "0.1",
         "--json", cwd=tmp_path,
     ) as process:  # fmt: skip
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     content = json.loads(out)
     rows = {row["function"]: row for row in content["rows"]}

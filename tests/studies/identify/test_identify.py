@@ -273,7 +273,7 @@ def test_wrong_questions() -> None:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "softgate", "identify", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_the_command(run_here: Callable[..., subprocess.CompletedProcess[str]]) -> None:
