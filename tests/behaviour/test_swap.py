@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import small_models
@@ -146,3 +147,36 @@ def test_what_was_asked_for_is_checked(folder: Path) -> None:
         rtol=1e-5,
         atol=1e-6,
     )
+
+
+def test_a_file_that_is_not_written_is_an_error(folder: Path, run_here: Callable[..., Any]) -> None:
+    lstm = onnx.helper.make_node("LSTM", ["x", "w", "r"], ["", "y"], hidden_size=4)
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [lstm],
+        "g",
+        [value("x", 1, [2, 3, 4]), value("w", 1, [1, 16, 4]), value("r", 1, [1, 16, 4])],
+        [value("y", 1, [1, 3, 4])],
+    )
+    opsets = [onnx.helper.make_opsetid("", 20)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10), "lstm.onnx")
+    arguments = ("swap", "lstm.onnx", "--from", "tanh", "--to", "relu", "-o", "new.onnx")
+    done = run_here(*arguments)
+    assert done.returncode == 2
+    assert "--partial" in done.stderr
+    done = run_here(*arguments, "--partial")
+    assert done.returncode == 1
+    assert "new.onnx is not written" in done.stderr
+    assert not Path("new.onnx").exists()
+    text = run_here("swap", "lstm.onnx", "--spell", "primitives").stdout
+    assert "it is computed inside LSTM" in text
+    assert "already written so" not in text
+
+
+def test_a_replacement_keeps_its_scale_before_another_activation(folder: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20]> g (float[4] x) => (float[4] y)
+        { r = Relu (x) t = Tanh (r) y = Sigmoid (t) }"""
+    onnx.save(onnx.parser.parse_model(text), "chain.onnx")
+    sg.swap("chain.onnx", {"tanh": "squareplus"}, output="new.onnx")
+    found = [row.answer for row in sg.scan("new.onnx").activations]
+    assert found == ["relu", "squareplus", "sigmoid"]

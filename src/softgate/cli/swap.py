@@ -86,3 +86,5 @@ def command(
     emit(record, form, [path for path in output if path not in files])
     if record.output is not None:
         echo(f"Wrote {record.output}", err=True)
+    elif files:
+        raise click.ClickException(f"nothing was replaced: {files[0]} is not written")

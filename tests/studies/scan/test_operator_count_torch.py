@@ -29,7 +29,7 @@ def test_a_model_whose_operators_are_all_listed(tmp_path: Path, run_here: Any) -
     done = run_here("scan", f"{tmp_path / 'm.py'}:make", "--trust")
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
-    assert last == "All 4 activation operators of the model are listed."
+    assert last == "All 4 activation operators that the model ran are listed."
 
 
 class Left(nn.Module):

@@ -86,7 +86,7 @@ def test_operators_that_are_not_listed_are_named(run_here: Any) -> None:
     assert answers(scan) == ["gelu"]
     assert [(o.operator, o.count) for o in scan.unlisted] == [("relu", 1)]
     assert "odd" in scan.unlisted[0].path
-    assert scan.closing.startswith("1 of 2 activation operators of the model are not listed:")
+    assert scan.closing.startswith("1 of 2 activation operators that the model ran are not listed:")
 
 
 def test_operations_and_swapped_models_are_counted() -> None:

@@ -82,7 +82,7 @@ def collect(
         if part.affine:
             continue
         activation = scanned_part(graph, part, units)
-        if count is not None:
+        if count is not None and part.identification is not None:
             activation = replace(activation, counted=count.assign(graph.counted(part.subgraph)))
         group = activations if part.is_activation else others
         key = (activation.path, activation.answer, activation.operators)

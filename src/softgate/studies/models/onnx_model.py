@@ -211,6 +211,8 @@ class OnnxGraph:
             return f"scan does not evaluate {_kind(node)}"
         if node.op_type == "PRelu" and not operation.elementwise:
             return "it has several slopes, which no function of one value has"
+        if not operation.inputs:
+            return "its inputs are constants"
         if not self._graph.is_function(operation.outputs[0]):
             return "an input besides its argument is not a scalar constant"
         if not self._graph.is_used(operation.outputs[0]):
@@ -218,7 +220,7 @@ class OnnxGraph:
         kind = self._types.get(node.input[0], 0)
         if kind not in FORMAT_OF:
             return "its argument is not a floating-point number of 16 to 64 bits"
-        return "it is linear or constant between -4 and 4"
+        return self._prober.unevaluated.get(place, "it is linear or constant between -4 and 4")
 
     @property
     def skipped(self) -> int:
@@ -366,7 +368,9 @@ class OnnxGraph:
         return int(getattr(tensor, "data_type", 0)) or self._types.get(name, 1)
 
     def format_of(self, subgraph: Subgraph) -> Format | None:
-        """Return the format of a subgraph's input, or None if it is not a float."""
+        """Return the format of a subgraph's input; None if it or the result is not a float."""
+        if self._types.get(str(subgraph.output), FLOAT32) not in FORMAT_OF:
+            return None
         name = FORMAT_OF.get(self._types.get(str(subgraph.input), 0))
         return FORMATS[name] if name else None
 

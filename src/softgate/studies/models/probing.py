@@ -15,8 +15,9 @@ from .elementwise_subgraphs import ElementwiseGraph, Subgraph, Value
 
 CLAMPS = frozenset({"clip", "hard_tanh", "leaky_relu", "relu", "relu6", "threshold"})
 """Functions by which a divisor is limited; they are no activations there. |x| is a leaky relu."""
-MOST_FUNCTIONS = 64
-"""The most different functions that are evaluated in one model."""
+MOST_FUNCTIONS = 512
+"""The most different functions that are evaluated in one model: under a minute."""
+TOO_MANY = f"the model has more than {MOST_FUNCTIONS} different functions"
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Evaluate = Callable[[Subgraph, Array], Array]
@@ -46,9 +47,12 @@ class IdentifiedPart:
     @property
     def is_activation(self) -> bool:
         """Whether it is a function of the catalogue, and not the limit of a divisor."""
-        match = self.identification
-        limits = self.in_divisor and match is not None and match.function in CLAMPS
-        return self.known and not self.affine and not limits
+        return self.known and not self.affine and not (self.in_divisor and self.is_clamp)
+
+    @property
+    def is_clamp(self) -> bool:
+        """Whether it is one of the functions by which a divisor is limited."""
+        return self.identification is not None and self.identification.function in CLAMPS
 
     @property
     def plain(self) -> bool:
@@ -83,25 +87,46 @@ class Prober:
         self._format_of, self._signature = format_of, signature
         self._identified: dict[Hashable, Identification | None] = {}
         self._lines: dict[Hashable, tuple[float, float] | None] = {}
-        self.skipped = 0
-        """The parts that were not evaluated because there were too many different ones."""
+        self._skipped = set[Hashable]()
+        self._failures: dict[Hashable, str] = {}
+        self.unevaluated: dict[int, str] = {}
+        """The operations of parts that were not evaluated, and why."""
+
+    @property
+    def skipped(self) -> int:
+        """The number of functions that were not evaluated because there were too many."""
+        return len(self._skipped)
 
     def parts(self) -> Iterator[IdentifiedPart]:
         """Yield every elementwise function of the graph whose input is a float, in its order."""
         yielded = set[tuple[Value, Value]]()
-        for subgraph in self._graph.cut():
-            if self._format_of(subgraph) is None:
+        for whole in self._graph.cut():
+            subgraph = self._floating(whole)
+            if subgraph is None:
+                why = "its argument or what is computed from it is not a floating-point number"
+                self.unevaluated.update(dict.fromkeys(whole.operations, why))
                 continue
             for part in self._divided(subgraph):  # two functions may start with the same part
                 ends = part.subgraph.input, part.subgraph.output
                 if ends not in yielded:
                     yielded.add(ends)
+                    if part.identification is None and not part.affine:
+                        why = self._failures.get(self._signature(part.subgraph), TOO_MANY)
+                        self.unevaluated.update(dict.fromkeys(part.subgraph.operations, why))
                     yield replace(part, in_divisor=self._graph.is_in_divisor(part.subgraph))
 
+    def _floating(self, subgraph: Subgraph) -> Subgraph | None:
+        """Return a part up to its last floating-point number, as a sigmoid that is compared."""
+        parts = (self._graph.between(subgraph.input, v) for v in reversed(subgraph.between[1:]))
+        return next((part for part in parts if self._format_of(part) is not None), None)
+
     def _divided(self, subgraph: Subgraph) -> Iterator[IdentifiedPart]:
-        """Yield a part; if it is not known, what precedes and what follows a value inside it."""
+        """Yield a part; if it is not known, what precedes and what follows a value inside it.
+
+        Times 0, a known function is constant, as a gate of a recurrent state at its start is.
+        """
         whole = self._trimmed(subgraph)
-        if not whole.known and not whole.affine:
+        if not whole.known and (not whole.affine or self._is_constant(subgraph)):
             for middle in self._divisions(subgraph):
                 yield from self._divided(self._graph.between(subgraph.input, middle))
                 yield self._trimmed(self._graph.between(middle, subgraph.output))
@@ -111,16 +136,20 @@ class Prober:
     def _divisions(self, subgraph: Subgraph) -> list[Value]:
         """Return the values after which a known function follows, the best one first.
 
-        The best one also ends a known function without a scale.
+        The best one also ends a known function without a scale. If no known function follows
+        any, the last value that ends one is returned: a sigmoid whose logarithm is taken. A clamp
+        may only limit the argument of a logarithm or a root.
         """
-        inner = [
-            value
+        following = (
+            self._trimmed(self._graph.between(value, subgraph.output))
             for value in subgraph.between[1:-1]
-            if self._trimmed(self._graph.between(value, subgraph.output)).known
-        ]
-        plain = (v for v in inner if self._trimmed(self._graph.between(subgraph.input, v)).plain)
-        best = next(plain, None)
-        return inner if best is None else [best]
+        )
+        inner = list(dict.fromkeys(part.subgraph.input for part in following if part.known))
+        for value in inner or reversed(subgraph.between[1:-1]):
+            first = self._trimmed(self._graph.between(subgraph.input, value))
+            if first.plain and (inner or not first.is_clamp):
+                return [value]
+        return inner
 
     def _trimmed(self, subgraph: Subgraph) -> IdentifiedPart:
         """Return a part without the scales and offsets before and after an activation.
@@ -191,6 +220,10 @@ class Prober:
         fits = np.where(finite, np.abs(line - np.where(finite, y, 0.0)) <= allowed, overflows)
         return (scale, offset) if fits.all() else None
 
+    def _is_constant(self, subgraph: Subgraph) -> bool:
+        line = self._line(subgraph)
+        return line is not None and line[0] == 0
+
     def _is_default(self, subgraph: Subgraph) -> bool:
         fmt = self._format_of(subgraph)
         try:
@@ -202,13 +235,15 @@ class Prober:
         key, fmt = self._signature(subgraph), self._format_of(subgraph)
         if key not in self._identified:
             if len(self._identified) >= MOST_FUNCTIONS:
-                self.skipped += 1
+                self._skipped.add(key)
                 return IdentifiedPart(subgraph, None)
+            match = None
             try:
-                values = self._values(subgraph)
-                match = identify_values(values, fmt, "") if fmt is not None else None
-            except ProbeError:
-                match = None
+                if fmt is None:
+                    raise ProbeError("its argument is not a floating-point number")
+                match = identify_values(self._values(subgraph), fmt, "")
+            except ProbeError as error:
+                self._failures[key] = f"it cannot be evaluated: {error}"
             self._identified[key] = match
         return IdentifiedPart(subgraph, self._identified[key])
 

@@ -159,17 +159,16 @@ class Scan(Record):
         """How many activation operators of the model are in no row, and why."""
         if self.operators is None:
             return "The activation operators of the model were not counted."
+        which = "of the model" if self.kind == "onnx" else "that the model ran"
         left = sum(operator.count for operator in self.unlisted)
         if not left:
             hidden = sum(row.counted for row in self.unidentified)
             where = f", {hidden} of them in functions that --all lists" if hidden else ""
-            return f"All {self.operators:,} activation operators of the model are listed{where}."
+            return f"All {self.operators:,} activation operators {which} are listed{where}."
         groups: dict[tuple[str, str], list[UnlistedOperator]] = {}
         for operator in self.unlisted:
             groups.setdefault((operator.operator, operator.reason), []).append(operator)
-        lines = [
-            f"{left:,} of {self.operators:,} activation operators of the model are not listed:"
-        ]
+        lines = [f"{left:,} of {self.operators:,} activation operators {which} are not listed:"]
         for (name, reason), members in groups.items():
             count = sum(member.count for member in members)
             paths = some([member.path for member in members])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -103,6 +104,8 @@ class OperatorCall:
 class Recorder(TorchDispatchMode):
     """Records the operators that are called on values that depend on the model's input."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, inputs: Any) -> None:
         super().__init__()
         self.calls: list[OperatorCall] = []
@@ -116,9 +119,13 @@ class Recorder(TorchDispatchMode):
         self._alive: list[Tensor] = []
         self._filled = WeakTensorKeyDictionary()
         """Tensors with one number in every element, and that number as a tensor."""
+        self._views = WeakTensorKeyDictionary()
+        """Tensors that do not depend on the input and have views, which may be written to."""
+        self._written = WeakTensorKeyDictionary()
+        """Tensors whose memory was written to through others, and the numbers that were written."""
         self.count = AtenCount(lambda: self.paths[-1])
         self.unused: list[str] = []
-        """The modules that did not run, although they may compute activations."""
+        """The modules and branches that did not run, although they may compute activations."""
         self._at_module = at_module()
         for tensor in tree_flatten(inputs)[0]:
             if isinstance(tensor, Tensor):
@@ -128,6 +135,8 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call an operator and record it; a gated linear unit is recorded as its parts."""
         kwargs = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            return self._branch(func, args)
         if func is self._at_module:
             if args[0] is None:
                 self.paths.pop()
@@ -139,13 +148,19 @@ class Recorder(TorchDispatchMode):
             with self:
                 value, gate = args[0].chunk(2, *(args[1:] or (-1,)))
                 return value * torch.sigmoid(gate)
+        if isinstance(kwargs.get("out"), Tensor) and (plain := _without_out(func)) is not None:
+            with self:
+                result = plain(*args, **{n: a for n, a in kwargs.items() if n != "out"})
+                return kwargs["out"].resize_(result.shape).copy_(result)
         flat, layout = tree_flatten((args, kwargs))
         if func.is_view or func._schema.is_mutable:
             self._forget_filled(flat)
         numbers = [
-            self._numbers.get(a) if isinstance(a, Tensor) and a not in self._filled else None
+            self._number(a) if isinstance(a, Tensor) and a not in self._filled else None
             for a in flat
         ]
+        if func.is_view and numbers[0] is None:
+            self._views[flat[0]] = True
         result = func(*args, **kwargs)
         results = [r for r in tree_flatten(result)[0] if isinstance(r, Tensor)]
         if func._schema.name.removeprefix("aten::") in FILLED and result.numel():
@@ -178,6 +193,8 @@ class Recorder(TorchDispatchMode):
             )
         )
         outputs = tuple(map(self._new, results))
+        for written in results if func._schema.is_mutable else ():
+            self._write(written)
         name = self.calls[-1].name
         if name == "_prelu_kernel" and not plain:
             self.several_slopes.append(self.paths[-1])
@@ -194,13 +211,49 @@ class Recorder(TorchDispatchMode):
         )
         return result
 
+    def _branch(self, operator: HigherOrderOperator, args: Any) -> Any:
+        """Run the branch that torch.cond chooses; raise ValueError for other control flow."""
+        if operator.name() != "cond":
+            raise ValueError(
+                f"the model calls torch's {operator.name()}, which cannot be examined: write it in "
+                "Python, or export the model to ONNX"
+            )
+        condition, first, second, operands = args
+        with self, self.count:
+            chosen = bool(condition)
+            result = (first if chosen else second)(*operands)
+        path = f"{self.paths[-1]}: " if self.paths[-1] else ""
+        self.unused.append(f"{path}the {'second' if chosen else 'first'} branch of torch.cond")
+        return result
+
     def _forget_filled(self, arguments: Sequence[Any]) -> None:
         """Other numbers may be written to these arguments, or to views of them."""
         for argument in arguments:
             if isinstance(argument, Tensor):
                 self._filled.pop(argument, None)
 
+    def _write(self, written: Tensor) -> None:
+        """Note that the tensors that share memory with this one have another value now."""
+        memory = _memory(written)
+        for tensor in [*self._numbers.keys(), *self._views.keys()]:
+            if tensor is not written and memory is not None and _memory(tensor) == memory:
+                self._forget_filled([tensor])
+                self._written.setdefault(tensor, []).append(self._numbers[written])
+
+    def _number(self, tensor: Tensor) -> int | None:
+        """Return the number of a tensor's value, or None if it does not depend on the input."""
+        written = self._written.pop(tensor, None)
+        if written is not None:
+            before = self._numbers.get(tensor)
+            inputs = (*written, *(() if before is None else (before,)))
+            function = torch.ops.aten.copy_.default
+            self.calls.append(OperatorCall(function, [], None, self.paths[-1], self.count.running))
+            outputs = (self._new(tensor),)
+            self.operations.append(Operation("copy_", inputs, outputs, elementwise=False))
+        return self._numbers.get(tensor)
+
     def _new(self, tensor: Tensor) -> int:
+        self._written.pop(tensor, None)
         number = len(self.dtypes)
         self._numbers[tensor] = number
         self.dtypes[number], self.sizes[number] = tensor.dtype, tensor.numel()
@@ -208,7 +261,7 @@ class Recorder(TorchDispatchMode):
 
     def results(self, output: Any) -> set[int]:
         """Return the numbers of the tensors that the model returned."""
-        flat = [self._numbers.get(t) for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
+        flat = [self._number(t) for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
         return {number for number in flat if number is not None}
 
 
@@ -217,6 +270,20 @@ def _divisors(name: str, numbers: Sequence[int | None]) -> tuple[int, ...]:
     place = DIVISOR.get(name.removesuffix("_"))
     value = None if place is None or place >= len(numbers) else numbers[place]
     return () if value is None or numbers.count(value) > 1 else (value,)
+
+
+def _memory(tensor: Tensor) -> int | None:
+    """Return what identifies the memory of a tensor; None if it has none of its own."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):  # sparse tensors
+        return None
+
+
+def _without_out(function: Any) -> Any:
+    """Return the variant of an operator of ATen that returns what this one writes to `out`."""
+    name = function._overloadname.removesuffix("out").removesuffix("_") or "default"
+    return getattr(function._overloadpacket, name, None)
 
 
 def _is_elementwise(function: Any) -> bool:
@@ -249,7 +316,7 @@ def _paths(model: nn.Module, recorder: Recorder) -> Iterator[None]:
                 stack.callback(module.register_forward_pre_hook(enter).remove)
                 stack.callback(module.register_forward_hook(leave, always_call=True).remove)
         yield
-    recorder.unused = list(_unused(model, "", ran))
+    recorder.unused += _unused(model, "", ran)
 
 
 def _unused(module: nn.Module, path: str, ran: Collection[nn.Module]) -> Iterator[str]:
@@ -281,6 +348,10 @@ def record_run(
             for context in (_paths(model, recorder), torch.no_grad(), recorder, recorder.count):
                 stack.enter_context(context)
             return called(*args, **kwargs)
+    except RuntimeError as error:
+        if recorder.count.failure is None or "TorchScript interpreter" not in str(error):
+            raise
+        raise recorder.count.failure from None
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
         for module, mode in training.items():
@@ -323,7 +394,7 @@ class TorchGraph:
 
     @property
     def unused(self) -> list[str]:
-        """The modules that did not run."""
+        """The modules and branches that did not run."""
         return self._recorder.unused
 
     def why_unlisted(self, key: Any) -> str:
@@ -344,7 +415,7 @@ class TorchGraph:
         kind = str(self._recorder.dtypes[operation.inputs[0]]).removeprefix("torch.")
         if kind not in FORMATS:
             return f"its argument is {kind}"
-        return "it is linear or constant between -4 and 4"
+        return self._prober.unevaluated.get(place, "it is linear or constant between -4 and 4")
 
     @property
     def skipped(self) -> int:

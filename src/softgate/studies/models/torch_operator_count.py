@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .operator_count import CountedOperator
@@ -38,20 +39,29 @@ class AtenCount(TorchDispatchMode):
     Operators on integers, such as the clamp of a position, are not activations.
     """
 
+    supports_higher_order_operators = True
+
     def __init__(self, path: Callable[[], str]) -> None:
         super().__init__()
         self.operators: list[CountedOperator] = []
         self.running = 0
         """The number of the call that runs, the first part of the keys of its operators."""
+        self.failure: Exception | None = None
+        """What an operator raised; TorchScript raises an error without this message instead."""
         self._path, self._calls = path, 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Count and call an operator."""
+        """Count and call an operator; torch.cond calls those of its branch."""
+        if isinstance(func, HigherOrderOperator):
+            return func(*args, **(kwargs or {}))
         self._calls += 1
         outer, number = self.running, self._calls
         self.running = number
         try:
             result = func(*args, **(kwargs or {}))
+        except Exception as error:
+            self.failure = error
+            raise
         finally:
             self.running = outer
         namespace, _, name = str(func._schema.name).partition("::")

@@ -143,11 +143,13 @@ def _swap(
     if plan.unswapped and not partial:
         raise SwapError(model.file, plan.wanted, tuple(plan.unswapped))
     if not plan.graphs:
-        notes = model.scan.notes
-        if not plan.unswapped:
-            notes = (*notes, "every activation is already written so")
         return Swap(
-            model.file, "onnx", (), tuple(plan.unswapped), notes, unchanged=tuple(plan.unchanged)
+            target=model.file,
+            kind="onnx",
+            swapped=(),
+            unswapped=tuple(plan.unswapped),
+            notes=model.scan.notes,
+            unchanged=tuple(plan.unchanged),
         )
     with TemporaryDirectory() as folder:
         staged = Path(folder, "model.onnx")

@@ -162,7 +162,7 @@ class SwapError(ValueError):
         self.unswapped = unswapped
         lines = [
             f"{target}: {len(unswapped)} of {total} activations cannot be swapped, and nothing was "
-            "changed; partial=True swaps the others:"
+            "changed; partial=True (--partial) swaps the others:"
         ]
         lines += [
             f"  {u.path or target}: {u.function} ({u.operators}): {u.reason}" for u in unswapped
