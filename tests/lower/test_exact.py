@@ -21,9 +21,9 @@ from softgate.runtime.tables import truth_graph
 
 def mpf(ball: arb, bits: int) -> Any:
     """Return the middle of a ball as a number of mpmath."""
-    value = exact.fraction(ball)
+    mantissa, exponent = map(int, ball.mid().man_exp())
     with mpmath_oracle.mp.workprec(bits):
-        return mpmath_oracle.mp.mpf(value.numerator) / value.denominator
+        return mpmath_oracle.mp.ldexp(mantissa, exponent)
 
 
 def assert_contains(ball: arb, expected: Any) -> None:
@@ -53,6 +53,15 @@ def test_functions_against_mpmath(name: str) -> None:
             expected = mpmath_oracle.evaluate(root, 3300, x=point)
             if abs(expected) > mpmath.mpf(2) ** -1100:  # below, bits may be lost in a difference
                 assert_contains(exact.truth(root, 250, x=point), expected)
+
+
+@pytest.mark.parametrize("name", ["erfc", "Phi"])
+def test_far_tails_against_mpmath(name: str) -> None:
+    f = ExactArithmetic()
+    root = f.graph.node(name, f.graph.input("x"))
+    for size in (16000.0, 17000.0, 25000.0, 1e6):
+        x = -size if name == "Phi" else size
+        assert_contains(exact.number(root, 250, x=x), mpmath_oracle.evaluate(root, 500, x=x))
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope", "curvature"])

@@ -13,7 +13,7 @@ from functools import lru_cache, reduce
 from operator import add
 
 from .arithmetic import ExactArithmetic
-from .graph import Node, walk
+from .graph import Node, rebuild
 
 HALF = Fraction(1, 2)
 Rule = Callable[[ExactArithmetic, Node], Node]
@@ -62,12 +62,12 @@ def derivative(root: Node, variable: str = "x", cancel: bool = False) -> Node:
     add(Phi(x), mul(x, phi(x)))
     """
     f = ExactArithmetic(root.graph)
-    slopes: dict[Node, Node] = {}
-    for node in walk(root):
-        inner = [slopes[arg] for arg in node.args]
-        special = quotient_slope(f, *node.args, *inner) if cancel and node.op == "div" else None
-        slopes[node] = _slope(f, node, inner, variable) if special is None else special
-    return slopes[root]
+
+    def slope(node: Node, slopes: list[Node]) -> Node:
+        special = quotient_slope(f, *node.args, *slopes) if cancel and node.op == "div" else None
+        return _slope(f, node, slopes, variable) if special is None else special
+
+    return rebuild(root, slope)
 
 
 def _is(node: Node, value: int) -> bool:

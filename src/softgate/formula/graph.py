@@ -8,7 +8,7 @@ an operation is defined by the lowerings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, NoReturn
@@ -75,6 +75,10 @@ class Graph:
                 )
             self._interned[key] = node
         return node
+
+    def copy(self, node: Node, args: Iterable[Node]) -> Node:
+        """Return the operation of a node on other operands."""
+        return self.node(node.op, *args, attr=node.attr)
 
     def const(self, value: Number) -> Node:
         """Return the exact real number `value`."""
@@ -273,3 +277,11 @@ def walk(*roots: Node) -> Iterator[Node]:
             continue
         stack.append((node, True))
         stack.extend((arg, False) for arg in reversed(node.args))
+
+
+def rebuild(root: Node, visit: Callable[[Node, list[Node]], Node]) -> Node:
+    """Return what `visit` returns for `root`, given each node and the results of its operands."""
+    new: dict[Node, Node] = {}
+    for node in walk(root):
+        new[node] = visit(node, [new[arg] for arg in node.args])
+    return new[root]

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from .arithmetic import ExactArithmetic
 from .derivative import call
-from .graph import Node, walk
+from .graph import Node, rebuild
 
 Rule = Callable[[ExactArithmetic, Node], Node | None]
 
@@ -29,13 +29,8 @@ def rewrite(root: Node) -> Node:
     >>> rewrite(f.log(1 + f.exp(x)))
     softplus(x)
     """
-    f, new = ExactArithmetic(root.graph), dict[Node, Node]()
-    for node in walk(root):
-        rebuilt = node
-        if node.args:
-            rebuilt = f.graph.node(node.op, *(new[arg] for arg in node.args), attr=node.attr)
-        new[node] = _apply(f, rebuilt)
-    return new[root]
+    f = ExactArithmetic(root.graph)
+    return rebuild(root, lambda node, args: _apply(f, f.graph.copy(node, args)))
 
 
 def _with_sign(node: Node) -> Node:

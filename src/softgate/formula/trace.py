@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from .arithmetic import ExactArithmetic, spelling
-from .graph import COMBINED, COMPARISONS, FormulaError, Graph, Node, TooLarge, walk
+from .graph import COMBINED, COMPARISONS, FormulaError, Graph, Node, TooLarge, rebuild, walk
 
 FOREIGN = re.compile(
     r"\b((?:math|cmath|np|numpy|jnp|jax\.numpy|jax\.nn|torch|torch\.special|tf|tf\.math|F|special"
@@ -69,13 +69,12 @@ def _checked(function: Function, result: Any) -> Node:
 
 def replay(root: Node, f: ExactArithmetic, leaves: Mapping[str, Node]) -> Node:
     """Return a traced formula in the graph of `f`, with `leaves` for its input and parameters."""
-    new: dict[Node, Node] = {}
-    for node in walk(root):
-        if node.op in ("input", "parameter"):
-            new[node] = leaves[str(node.attr)]
-        else:
-            new[node] = f.graph.node(node.op, *(new[arg] for arg in node.args), attr=node.attr)
-    return new[root]
+
+    def visit(node: Node, args: list[Node]) -> Node:
+        leaf = node.op in ("input", "parameter")
+        return leaves[str(node.attr)] if leaf else f.graph.copy(node, args)
+
+    return rebuild(root, visit)
 
 
 def place(function: Function) -> str:

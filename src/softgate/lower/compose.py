@@ -17,7 +17,7 @@ from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
 from softgate.catalogue.entry import DefinitionForm, StableForm
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
-from softgate.formula.graph import COMPARISONS, Graph, Node, walk
+from softgate.formula.graph import COMPARISONS, Graph, Node, rebuild
 from softgate.formula.rewrite import rewrite
 from softgate.formula.user_formula import LIMITS
 
@@ -116,18 +116,17 @@ def constants(parameters: Mapping[str, TwoFloat]) -> dict[str, Fraction]:
 
 def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
     """Return a copy of `root` with constant subexpressions folded to `CONSTANT_BITS` bits."""
-    graph, new = Graph(), dict[Node, Node]()
-    for node in walk(root):
-        args = [new[arg] for arg in node.args]
+    graph = Graph()
+
+    def visit(node: Node, args: list[Node]) -> Node:
         if node.op == "parameter" and node.attr in values:
-            new[node] = graph.const(values[str(node.attr)])
-            continue
-        copy = graph.node(node.op, *args, attr=node.attr)
-        known = all(arg.op == "const" for arg in args)
-        if known and node.op not in ("input", "parameter", "const"):
-            copy = _constant(graph, copy)
-        new[node] = copy
-    return new[root]
+            return graph.const(values[str(node.attr)])
+        copy = graph.copy(node, args)
+        leaf = node.op in ("input", "parameter", "const")
+        known = not leaf and all(arg.op == "const" for arg in args)
+        return _constant(graph, copy) if known else copy
+
+    return rebuild(root, visit)
 
 
 def _constant(graph: Graph, node: Node) -> Node:
@@ -144,16 +143,12 @@ def _constant(graph: Graph, node: Node) -> Node:
 
 def kernel_graph(f: KernelArithmetic, root: Node, leaves: Mapping[str, Node]) -> Node:
     """Return a definition's graph as operations of one float format."""
-    new: dict[Node, Node] = {}
-    for node in walk(root):
-        args = [new[arg] for arg in node.args]
-        if node.op == "const":
-            assert isinstance(node.attr, Fraction)
-            new[node] = f.lift(node.attr)
-        elif node.op in ("input", "parameter"):
-            new[node] = leaves[str(node.attr)]
-        elif node.op in PLAIN:
-            new[node] = f.graph.node(node.op, *args)
-        else:
-            new[node] = FUNCTIONS[node.op](f, *args)
-    return new[root]
+
+    def visit(node: Node, args: list[Node]) -> Node:
+        if isinstance(node.attr, Fraction):
+            return f.lift(node.attr)
+        if node.op in ("input", "parameter"):
+            return leaves[str(node.attr)]
+        return f.graph.copy(node, args) if node.op in PLAIN else FUNCTIONS[node.op](f, *args)
+
+    return rebuild(root, visit)

@@ -236,7 +236,7 @@ def _upper_tail(x: arb) -> arb:
     """Return erfc(x)."""
     if not x > FAR:
         return x.erfc()
-    # exp(-x²)/(x·√π)·(1 - z + 3·z² - …), z = 1/(2·x²): of an alternating series
+    # exp(-x²)/(x·√π)·(1 - z + 3·z² - …), z = 1/(2·x²): the error is below the last term
     z = 1 / (2 * x * x)
     total, term = arb(1), arb(1)
     for k in range(1, 24, 2):

@@ -20,7 +20,7 @@ import torch
 from softgate.blocks.fits import GAUSSIAN
 from softgate.blocks.gaussian import EXACT as MILLS_FORMS
 from softgate.formula.derivative import derivative
-from softgate.formula.graph import Graph, Node, walk
+from softgate.formula.graph import Graph, Node, rebuild, walk
 
 from . import framework_source
 from .evaluation import ARITHMETIC, evaluate_float64
@@ -195,7 +195,6 @@ def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
     >>> guarded(f.where(x > 1, f.log(x), 0), {})
     where(lt(1, x), log(x), 0)
     """
-    new: dict[Node, Node] = {}
     graph = root.graph
     x, zero = graph.input("x"), graph.const(0)
     at_zero = {"x": 0.0, **parameters}
@@ -207,25 +206,19 @@ def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
         both = (evaluate_float64(node, at_zero) for node in (branch, derivative(branch)))
         return all(np.isfinite(value) for value in both)
 
-    for node in walk(root):
-        args = [new[arg] for arg in node.args]
+    def at(branch: Node, x: Node) -> Node:
+        return rebuild(branch, lambda n, args: x if n.op == "input" else graph.copy(n, args))
+
+    def visit(node: Node, args: list[Node]) -> Node:
         if node.op == "where":
             _, yes, no = node.args
             if overflows(yes):
-                args[1] = _at(args[1], graph.node("where", args[0], x, zero))
+                args[1] = at(args[1], graph.node("where", args[0], x, zero))
             if overflows(no):
-                args[2] = _at(args[2], graph.node("where", args[0], zero, x))
-        new[node] = graph.node(node.op, *args, attr=node.attr)
-    return new[root]
+                args[2] = at(args[2], graph.node("where", args[0], zero, x))
+        return graph.copy(node, args)
 
-
-def _at(branch: Node, x: Node) -> Node:
-    """Return a branch at another argument."""
-    new: dict[Node, Node] = {}
-    for node in walk(branch):
-        args = [new[arg] for arg in node.args]
-        new[node] = x if node.op == "input" else node.graph.node(node.op, *args, attr=node.attr)
-    return new[branch]
+    return rebuild(root, visit)
 
 
 def arithmetic(root: Node) -> Node | None:

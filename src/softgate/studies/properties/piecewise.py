@@ -23,7 +23,7 @@ import numpy.typing as npt
 from softgate.catalogue import Entry
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
-from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
+from softgate.formula.graph import COMPARISONS, POSITIVE, Node, rebuild, walk
 from softgate.lower.exact import fraction
 from softgate.records import exact_digits
 from softgate.runtime import kernels
@@ -151,19 +151,15 @@ def _cut(root: Node, breaks: list[Fraction]) -> list[Piece]:
 
 def decided(root: Node, x: Fraction) -> Node:
     """Return `root` with each `where` and |u| replaced by its branch at `x`."""
-    f = ExactArithmetic(root.graph)
-    made: dict[Node, Node] = {}
-    for node in walk(root):
-        args = tuple(made[arg] for arg in node.args)
+
+    def visit(node: Node, args: list[Node]) -> Node:
         if node.op == "where":
-            made[node] = args[1] if exact.at(node.args[0], x) == 1 else args[2]
-        elif node.op == "abs":
-            made[node] = -args[0] if exact.at(args[0], x) < 0 else args[0]
-        elif args == node.args:
-            made[node] = node
-        else:
-            made[node] = f.graph.node(node.op, *args, attr=node.attr)
-    return made[root]
+            return args[1] if exact.at(node.args[0], x) == 1 else args[2]
+        if node.op == "abs":
+            return -args[0] if exact.at(args[0], x) < 0 else args[0]
+        return root.graph.copy(node, args)
+
+    return rebuild(root, visit)
 
 
 def _solve(piece: Piece) -> list[Fraction]:
