@@ -162,9 +162,10 @@ def refuse(name: str) -> None:
 
     module, attribute, is_ours = {
         "torch": ("torch.library", "Library.define", lambda library, *_: library.ns == "softgate"),
+        "torch.compile": ("torch.library", "Library.__init__", lambda _, ns, *__: ns == "softgate"),
         "jax": ("jax.ffi", "register_ffi_target", lambda *_: True),
         "tensorflow": ("tensorflow", "RegisterGradient", lambda *_: True),
-    }[{"torch.compile": "torch", "keras": "tensorflow"}.get(name, name)]
+    }[{"keras": "tensorflow"}.get(name, name)]
     owner: Any = importlib.import_module(module)
     *path, attribute = attribute.split(".")
     for part in path:

@@ -30,7 +30,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, gated
 
 from .cpu_kernels import BoundActivation, BoundFunction, BoundGated, matched
-from .registration import LIBRARY, define, failures, has_kernel, implement
+from .registration import define, failures, has_kernel, implement, library
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
@@ -402,9 +402,9 @@ def _register(
         return torch.empty_like(x) if results == 1 else (torch.empty_like(x), torch.empty_like(x))
 
     if not has_kernel(name, "Meta"):
-        torch.library.register_fake(f"softgate::{name}", fake, lib=LIBRARY)
+        torch.library.register_fake(f"softgate::{name}", fake, lib=library())
     if not has_kernel(name, "FuncTorchBatched"):
-        torch.library.register_vmap(f"softgate::{name}", function.vmap, lib=LIBRARY)
+        torch.library.register_vmap(f"softgate::{name}", function.vmap, lib=library())
 
 
 REGISTRATIONS: tuple[tuple[str, str, Callable[..., Any], Any, int], ...] = (

@@ -7,6 +7,7 @@ executed again. The next attempt asks the dispatcher for each step, and resumes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -14,18 +15,24 @@ import torch
 from softgate.lower.target import never_free
 
 NAMESPACE = "softgate"
-LIBRARY = torch.library.Library(NAMESPACE, "FRAGMENT")
-never_free(LIBRARY)  # its operators would be removed with it
 
 failures: list[str] = []
 """Why operators for compilers and functorch are not registered; empty if they are."""
+
+
+@cache
+def library() -> torch.library.Library:
+    """Return what registers operators; torch may refuse to make it."""
+    made = torch.library.Library(NAMESPACE, "FRAGMENT")
+    never_free(made)  # its operators would be removed with it
+    return made
 
 
 def define(schema: str, tags: Sequence[torch.Tag] = (), *, alias_analysis: str = "") -> str:
     """Define an operator and return its name."""
     name = schema.partition("(")[0]
     if not hasattr(torch.ops.softgate, name):
-        LIBRARY.define(schema, alias_analysis, tags=tags)
+        library().define(schema, alias_analysis, tags=tags)
     return name
 
 
@@ -38,4 +45,4 @@ def has_kernel(name: str, key: str) -> bool:
 def implement(name: str, kernel: Callable[..., Any], key: str) -> None:
     """Register the kernel of an operator for a dispatch key."""
     if not has_kernel(name, key):
-        LIBRARY.impl(name, kernel, key)
+        library().impl(name, kernel, key)
