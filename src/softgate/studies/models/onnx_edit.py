@@ -455,7 +455,7 @@ class Editor:
         """Compute the output of a part by a graph from `x` to `y`; return its operators."""
         old = self._graph.nodes(subgraph)
         path = self._graph.path(subgraph)
-        start, end = str(subgraph.input), str(subgraph.output)
+        start, end = self._graph.input_name(subgraph), str(subgraph.output)
         nodes = []
         bias = _bias(old[0])
         joined = bool(bias) and [n.domain for n in graph.node] == [MICROSOFT]
@@ -463,10 +463,8 @@ class Editor:
             graph.node[0].op_type = "BiasGelu"
         joined = joined and graph.node[0].op_type in BIASED
         if bias and not joined:
-            start = self._fresh(f"{path}_biased")
-            nodes.append(
-                onnx.helper.make_node("Add", [str(subgraph.input), bias], [start], name=start)
-            )
+            unbiased, start = start, self._fresh(f"{path}_biased")
+            nodes.append(onnx.helper.make_node("Add", [unbiased, bias], [start], name=start))
         names = {"x": start, "y": end}
         for node in graph.node:
             new = type(node)()

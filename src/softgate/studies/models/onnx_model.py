@@ -38,11 +38,11 @@ STANDARD = frozenset({
     "Celu", "Clip", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Floor",
     "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf",
     "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mul",
-    "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink",
-    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish",
-    "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
+    "Neg", "Not", "Or", "PRelu", "Pow", "QuantizeLinear", "Reciprocal", "Relu", "Round", "Selu",
+    "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
+    "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
 })  # fmt: skip
-MICROSOFT = frozenset({"BiasGelu", "FastGelu", "Gelu", "QuickGelu"})
+MICROSOFT = frozenset({"BiasGelu", "FastGelu", "Gelu", "QuantizeLinear", "QuickGelu"})
 REORDER = frozenset({"ReorderInput", "ReorderOutput"})
 """Operators of com.microsoft.nchwc to and from its layout, which change no value."""
 ELEMENTWISE = {
@@ -62,7 +62,7 @@ DIVISOR = {"Div": 1, "Log": 0, "Pow": 0, "Reciprocal": 0, "Sqrt": 0}
 """The input by which an operator divides, or of which it computes a root or a logarithm."""
 FORMAT_OF = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """Formats by the element type of onnx.TensorProto."""
-FLOAT32, BFLOAT16 = 1, 16
+FLOAT32, UINT8, BFLOAT16 = 1, 2, 16
 """Element types: onnxruntime lacks bfloat16 on the CPU, so such parts are evaluated in float32."""
 
 
@@ -161,6 +161,8 @@ class OnnxGraph:
         """The nodes that compute operations inside, by the number of the operation."""
         self._same: dict[str, str] = {}
         """Values that are copies of an earlier one, and that one."""
+        self._quantised: dict[str, tuple[Hashable, str]] = {}
+        """How a value was quantised, and what it was before."""
         self._constant: set[Hashable] = set()
         """Keys of operators that compute constants."""
         self._constants: dict[str, Any] = {}
@@ -256,12 +258,24 @@ class OnnxGraph:
         self._results |= {self._same.get(value.name, value.name) for value in graph.output}
 
     def _is_copy(self, node: Any, copies: dict[Hashable, str]) -> bool:
-        """Return whether a node computes a value again; onnxruntime repeats DequantizeLinear."""
-        if node.op_type != "DequantizeLinear":
+        """Return whether a node computes a value again: what was quantised, up to rounding.
+
+        onnxruntime repeats DequantizeLinear.
+        """
+        if node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
             return False
-        attributes = tuple(sorted(a.SerializeToString() for a in node.attribute))
-        output = str(node.output[0])
-        first = copies.setdefault((node.domain, tuple(self._inputs(node)), attributes), output)
+        attributes = {a.name: a.SerializeToString() for a in node.attribute}
+        inputs, output = self._inputs(node), str(node.output[0])
+        how = node.domain, tuple(inputs[1:]), attributes.get("axis")
+        if node.op_type == "QuantizeLinear":
+            self._quantised[output] = how, inputs[0]
+            return False
+        before = self._quantised.get(inputs[0])
+        if before is not None and before[0] == how:
+            self._same[output] = before[1]
+            return True
+        key = (node.domain, tuple(inputs), tuple(sorted(attributes.values())))
+        first = copies.setdefault(key, output)
         if first != output:
             self._same[output] = first
         return first != output
@@ -306,6 +320,7 @@ class OnnxGraph:
         inputs = [name for name in self._inputs(node) if name]
         variables = tuple(dict.fromkeys(name for name in inputs if name in self._variable))
         elementwise = node.op_type in ELEMENTWISE.get(node.domain, ())
+        elementwise |= node.op_type == "DequantizeLinear" and not variables  # of a constant
         scalar = all(name in self._variable or name in self._constants for name in inputs)
         if elementwise and scalar and not variables:
             self._constants[node.output[0]] = node  # computed from scalars
@@ -354,6 +369,9 @@ class OnnxGraph:
                     continue
                 if node.op_type == "Cast":
                     self._types[str(output)] = next(a.i for a in node.attribute if a.name == "to")
+                elif node.op_type == "QuantizeLinear":
+                    zero = node.input[2] if len(node.input) > 2 else ""
+                    self._types[str(output)] = self._constant_type(zero) if zero else UINT8
                 elif node.op_type == "DequantizeLinear" and len(node.input) > 1:
                     self._types[str(output)] = self._constant_type(node.input[1])
                 elif first is not None and operation.elementwise:
@@ -392,6 +410,11 @@ class OnnxGraph:
     def nodes(self, subgraph: Subgraph) -> list[Any]:
         """Return the nodes of a subgraph."""
         return [self._nodes[i] for i in subgraph.operations]
+
+    def input_name(self, subgraph: Subgraph) -> str:
+        """Return the value that a subgraph reads: its input, or a copy of it."""
+        reads = (name for node in self.nodes(subgraph) for name in node.input)
+        return next(name for name in reads if self._same.get(name, name) == subgraph.input)
 
     def container(self, subgraph: Subgraph) -> str:
         """Return the operator that computes a subgraph inside, with its domain; empty if none."""
