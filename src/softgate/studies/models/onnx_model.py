@@ -413,7 +413,7 @@ class OnnxGraph:
 
     def input_name(self, subgraph: Subgraph) -> str:
         """Return the value that a subgraph reads: its input, or a copy of it."""
-        reads = (name for node in self.nodes(subgraph) for name in node.input)
+        reads = (str(name) for node in self.nodes(subgraph) for name in node.input)
         return next(name for name in reads if self._same.get(name, name) == subgraph.input)
 
     def container(self, subgraph: Subgraph) -> str:
