@@ -36,6 +36,14 @@ def test_a_tensor_with_one_element_is_a_number(parameter: Any) -> None:
         assert torch.allclose(theirs.elu(X, alpha=parameter), F.elu(X, parameter))
 
 
+def test_an_array_with_one_element_is_a_number() -> None:
+    for array in (np.array(0.5), np.array([0.5]), np.float32([[0.5]])):
+        assert torch.equal(sg.elu(X, alpha=array), sg.elu(X, alpha=0.5))
+        assert torch.equal(F.celu(X, alpha=array), F.celu(X, alpha=0.5))
+    with pytest.raises(TypeError, match="alpha"):
+        sg.elu(X, alpha=np.array([True]))
+
+
 def test_tensor_parameters_of_compiled_calls() -> None:
     """The graph ends where the parameter is read, and is compiled again for another number."""
     import torch._inductor.lowering  # with it loaded, operators are registered there, too

@@ -408,8 +408,8 @@ def _is_array(parameter: Any) -> bool:
 
 def finite_number(what: str, value: Any) -> float:
     """Return the parameter that a user passed, also as an array or tensor with one element."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(())[()]
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor) and value.numel() == 1:
         if value.requires_grad and torch.is_grad_enabled():
