@@ -42,7 +42,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.0, 3.3), "float64": ErrorBound(2.3, 4.4)},
+    bounds={"float32": ErrorBound(2.0, 3.3), "float64": ErrorBound(2.6, 4.4)},
     intervals=((-1.0, 1.0), (-12.0, 12.0), (-64.0, -50.0), (-442.0, -410.0)),
     aliases=("quick_gelu",),
 )

@@ -134,7 +134,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     operators=operators,
-    bounds={"float32": ErrorBound(3.9, 3.3), "float64": ErrorBound(4.8, 3.9)},
+    bounds={"float32": ErrorBound(3.9, 3.3), "float64": ErrorBound(4.8, 4)},
     intervals=(
         (-1.0, 1.0),
         (-6.0, 6.0),

@@ -100,7 +100,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.2, 2.5), "float64": ErrorBound(3, 3)},
+    bounds={"float32": ErrorBound(2.2, 2.5), "float64": ErrorBound(3, 3.1)},
     intervals=(
         (-1.0, 1.0),
         (-20.0, 20.0),

@@ -94,6 +94,6 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     operators=operators,
-    bounds={"float32": ErrorBound(1.8, 3.4), "float64": ErrorBound(1.8, 3.7)},
+    bounds={"float32": ErrorBound(1.8, 3.4), "float64": ErrorBound(1.8, 3.8)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-210.0, -170.0), (-1500.0, -1400.0)),
 )

@@ -49,7 +49,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": ErrorBound(2.2, 2.1), "float64": ErrorBound(2.5, 2.4)},
+    bounds={"float32": ErrorBound(2.2, 2.1), "float64": ErrorBound(2.5, 2.5)},
     intervals=((-1.0, 1.0), (0.9, 1.1), (-20.0, 20.0), (1e-17, 1e-12), (1e-110, 1e-100)),
     aliases=("tanh_shrink",),
 )
