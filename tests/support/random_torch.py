@@ -126,6 +126,25 @@ class Branches(nn.Module):
         return mixed
 
 
+class Assembled(nn.Module):
+    """Two blocks that are written into slices of a new tensor, and one in place on a view of it."""
+
+    def __init__(self, random: Random, known: Known) -> None:
+        super().__init__()
+        self.left, self.right = Block(random, known), Block(random, known)
+        self.mix = nn.Linear(2 * WIDTH, WIDTH)
+        known.functions["sigmoid"] += 1
+        known.operators += 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = torch.zeros_like(torch.cat([x, x], 1))
+        parts[:, :WIDTH] = self.left(x)
+        parts[:, WIDTH:] = self.right(x)
+        mixed: Tensor = self.mix(parts)
+        mixed.view(-1).sigmoid_()
+        return mixed
+
+
 class Excitation(nn.Module):
     """Channels weighted by what is computed from their mean."""
 
@@ -222,7 +241,7 @@ class Chain(nn.Module):
 
 
 INNER: tuple[Callable[[Random, Known], nn.Module], ...] = (
-    Block, Branches, Excitation, Gate, Norm, Recurrent,
+    Block, Branches, Assembled, Excitation, Gate, Norm, Recurrent,
 )  # fmt: skip
 BLOCKS = (*INNER, Block, Twice, Chain)
 

@@ -282,3 +282,18 @@ def test_each_operator_with_an_activation_in_its_schema_is_listed(tmp_path: Path
     scan = sg.scan(tmp_path / "m.onnx")
     assert sum(functions(scan).values()) == scan.operators
     assert {row.path for row in scan.activations} == {f"y{i}" for i in range(len(stated))}
+
+
+def test_types_behind_operators_that_onnx_does_not_know(tmp_path: Path) -> None:
+    body = """
+        h = com.microsoft.FusedMatMul (x, x)
+        c = Greater (h, zero)
+        b = Mul (h, half)
+        w = Where (c, h, b)
+        n = MatMul (w, w)
+        s = Sigmoid (n)
+        t = Greater (s, half)
+        y = Where (t, n, x)
+    """
+    scan = sg.scan(save(tmp_path / "m.onnx", body))
+    assert functions(scan) == {"leaky_relu(slope=0.5)": 1, "sigmoid": 1}

@@ -43,6 +43,11 @@ STANDARD = frozenset({
     "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
 })  # fmt: skip
 MICROSOFT = frozenset({"BiasGelu", "FastGelu", "Gelu", "QuantizeLinear", "QuickGelu"})
+COMPARISONS = frozenset({
+    "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not",
+    "Or", "Xor",
+})  # fmt: skip
+"""Operators whose result is a truth value."""
 REORDER = frozenset({"ReorderInput", "ReorderOutput"})
 """Operators of com.microsoft.nchwc to and from its layout, which change no value."""
 ELEMENTWISE = {
@@ -62,7 +67,7 @@ DIVISOR = {"Div": 1, "Log": 0, "Pow": 0, "Reciprocal": 0, "Sqrt": 0}
 """The input by which an operator divides, or of which it computes a root or a logarithm."""
 FORMAT_OF = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """Formats by the element type of onnx.TensorProto."""
-FLOAT32, UINT8, BFLOAT16 = 1, 2, 16
+FLOAT32, UINT8, BOOL, BFLOAT16 = 1, 2, 9, 16
 """Element types: onnxruntime lacks bfloat16 on the CPU, so such parts are evaluated in float32."""
 
 
@@ -363,7 +368,8 @@ class OnnxGraph:
     def _infer_types(self) -> None:
         """Fill in the element types of values that the file does not state, and shapes."""
         for node, operation in zip(self._nodes, self._operations, strict=True):
-            first = next((name for name in node.input if self._types.get(name)), None)
+            inputs = self._inputs(node)[1 if node.op_type == "Where" else 0 :]
+            first = next((name for name in inputs if self._types.get(name)), None)
             for output in operation.outputs:
                 if self._types.get(str(output)):
                     continue
@@ -374,10 +380,12 @@ class OnnxGraph:
                     self._types[str(output)] = self._constant_type(zero) if zero else UINT8
                 elif node.op_type == "DequantizeLinear" and len(node.input) > 1:
                     self._types[str(output)] = self._constant_type(node.input[1])
+                elif node.op_type in COMPARISONS:
+                    self._types[str(output)] = BOOL
                 elif first is not None and operation.elementwise:
                     self._types[str(output)] = self._types[first]
                 else:
-                    kinds = [self._types.get(n, 0) for n in node.input]
+                    kinds = [self._types.get(name, 0) for name in inputs]
                     floats = [k for k in kinds if k in FORMAT_OF]
                     self._types[str(output)] = floats[0] if floats else 1
 
