@@ -307,14 +307,25 @@ def summary(documentation: str) -> str:
     return f'{prefix}"""{text}"""'
 
 
+UFUNC_OPTIONS = [
+    "where: Any = True",
+    'casting: str = "same_kind"',
+    'order: str = "K"',
+    "dtype: Any = None",
+    "subok: bool = True",
+]
+"""Options of NumPy's ufuncs, which methods with an `out` accept among their parameters."""
+
+
 def options_of(definition: ast.FunctionDef, out: str) -> list[str]:
     """Return the keyword-only arguments of a method, `out` declared as given."""
     arguments = definition.args
-    return [
+    options = [
         out if option.arg == "out" else f"{ast.unparse(option)} = {ast.unparse(default)}"
         for option, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if default is not None
     ]
+    return options + UFUNC_OPTIONS if out in options else options
 
 
 def method(definition: ast.FunctionDef, overloads: Sequence[Overload], own: bool) -> str:

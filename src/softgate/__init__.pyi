@@ -43,187 +43,187 @@ from typing import Any
 from typing import overload
 
 @WithAlpha
-def celu(*, alpha: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def celu(*, alpha: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """celu(x) = x where x > 0, else alpha*(exp(x/alpha) - 1), applied to each element."""
 
 @WithLowHigh
-def clip(*, low: Number = 0.0, high: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def clip(*, low: Number = 0.0, high: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """clip(x) = min(max(x, low), high), applied to each element."""
 
 @WithAlpha
-def elu(*, alpha: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def elu(*, alpha: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """elu(x) = x where x > 0, else alpha*(exp(x) - 1), applied to each element."""
 
 @WithoutParameters
-def exponential(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def exponential(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """exponential(x) = exp(x), applied to each element."""
 
 @WithoutParameters
-def gelu(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def gelu(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """gelu(x) = x*Phi(x), applied to each element."""
 
 @WithoutParameters
-def gelu_10(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def gelu_10(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """gelu_10(x) = min(max(x*Phi(x), -10), 10), applied to each element."""
 
 @WithoutParameters
-def gelu_sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def gelu_sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """gelu_sigmoid(x) = x*sigmoid(1.702*x), applied to each element."""
 
 @WithoutParameters
-def gelu_tanh(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def gelu_tanh(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """gelu_tanh(x) = x*sigmoid(sqrt(8/pi)*(x + 0.044715*x**3)), applied to each element."""
 
 @WithoutParameters
-def hard_mish(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def hard_mish(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """hard_mish(x) = x/2*min(max(x + 2, 0), 2), applied to each element."""
 
 @WithWidth
-def hard_sigmoid(*, width: Number = 6.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def hard_sigmoid(*, width: Number = 6.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """hard_sigmoid(x) = min(max(x/width + 1/2, 0), 1), applied to each element."""
 
 @WithoutParameters
-def hard_swish(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def hard_swish(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """hard_swish(x) = x*min(max(x/6 + 1/2, 0), 1), applied to each element."""
 
 @WithLowHigh
-def hard_tanh(*, low: Number = -1.0, high: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def hard_tanh(*, low: Number = -1.0, high: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """hard_tanh(x) = min(max(x, low), high), applied to each element."""
 
 @WithThreshold
-def hardshrink(*, threshold: Number = 0.5, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def hardshrink(*, threshold: Number = 0.5, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """hardshrink(x) = x where abs(x) > threshold, else 0, applied to each element."""
 
 @WithoutParameters
-def identity(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def identity(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """identity(x) = x, applied to each element."""
 
 @WithMuSigma
-def laplace(*, mu: Number = 0.707107, sigma: Number = 0.282095, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def laplace(*, mu: Number = 0.707107, sigma: Number = 0.282095, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """laplace(x) = Phi((x - mu)/sigma), applied to each element."""
 
 @WithSlope
-def leaky_relu(*, slope: Number = 0.01, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def leaky_relu(*, slope: Number = 0.01, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """leaky_relu(x) = x where x > 0, else slope*x, applied to each element."""
 
 @WithoutParameters
-def log_ndtr(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def log_ndtr(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """log_ndtr(x) = log(Phi(x)), applied to each element."""
 
 @WithoutParameters
-def log_sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def log_sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """log_sigmoid(x) = -log(1 + exp(-x)), applied to each element."""
 
 @WithoutParameters
-def mish(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def mish(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """mish(x) = x*tanh(log(1 + exp(x))), applied to each element."""
 
 @WithoutParameters
-def Phi(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def Phi(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """Phi(x) = Phi(x), applied to each element."""
 
 @WithoutParameters
-def phi(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def phi(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """phi(x) = exp(-x**2/2)/sqrt(2*pi), applied to each element."""
 
 @WithSlope
-def prelu(*, slope: Number = 0.25, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def prelu(*, slope: Number = 0.25, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """prelu(x) = x where x > 0, else slope*x, applied to each element."""
 
 @WithoutParameters
-def relu(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def relu(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """relu(x) = max(x, 0), applied to each element."""
 
 @WithoutParameters
-def relu6(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def relu6(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """relu6(x) = min(max(x, 0), 6), applied to each element."""
 
 @WithLowerUpper
-def rrelu(*, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def rrelu(*, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """rrelu(x) = x where x > 0, else (lower + upper)/2*x, applied to each element."""
 
 @WithoutParameters
-def selu(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def selu(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """selu(x) = scale*(x where x > 0, else alpha*(exp(x) - 1)), scale = 1.0507009873554804934..., alpha = 1.6732632423543772848..., applied to each element."""
 
 @WithoutParameters
-def sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """sigmoid(x) = 1/(1 + exp(-x)), applied to each element."""
 
 @WithBeta
-def silu(*, beta: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def silu(*, beta: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """silu(x) = x*sigmoid(beta*x), applied to each element."""
 
 @WithBeta
-def softplus(*, beta: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def softplus(*, beta: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """softplus(x) = log(1 + exp(beta*x))/beta, applied to each element."""
 
 @WithThreshold
-def softshrink(*, threshold: Number = 0.5, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def softshrink(*, threshold: Number = 0.5, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """softshrink(x) = x - threshold where x > threshold, x + threshold where x < -threshold, else 0, applied to each element."""
 
 @WithoutParameters
-def softsign(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def softsign(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """softsign(x) = x/(1 + abs(x)), applied to each element."""
 
 @WithoutParameters
-def sparse_plus(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def sparse_plus(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """sparse_plus(x) = 0 where x <= -1, x where x >= 1, else (x + 1)**2/4, applied to each element."""
 
 @WithoutParameters
-def sparse_sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def sparse_sigmoid(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """sparse_sigmoid(x) = min(max((x + 1)/2, 0), 1), applied to each element."""
 
 @WithoutParameters
-def sqrtsoftplus(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def sqrtsoftplus(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """sqrtsoftplus(x) = sqrt(log(1 + exp(x))), applied to each element."""
 
 @WithoutParameters
-def squared_relu(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def squared_relu(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """squared_relu(x) = max(x, 0)**2, applied to each element."""
 
 @WithB
-def squareplus(*, b: Number = 4.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def squareplus(*, b: Number = 4.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """squareplus(x) = (x + sqrt(x**2 + b))/2, applied to each element."""
 
 @WithoutParameters
-def tanh(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def tanh(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """tanh(x) = tanh(x), applied to each element."""
 
 @WithoutParameters
-def tanhshrink(*, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def tanhshrink(*, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """tanhshrink(x) = x - tanh(x), applied to each element."""
 
 @WithThresholdValue
-def threshold(*, threshold: Number = 1.0, value: Number = 0.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def threshold(*, threshold: Number = 1.0, value: Number = 0.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """threshold(x) = x where x > threshold, else value, applied to each element."""
 
 @WithAlphaPAlphaNBetaEps
-def xielu(*, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: OptionalOut = None, arithmetic: str | None = None) -> Any:
+def xielu(*, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """xielu(x) = alpha_p*x**2 + beta*x where x > 0, else alpha_n*(exp(min(x, eps)) - 1 - x) + beta*x, applied to each element."""
 
 @GatedWithoutParameters
-def glu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None) -> Any:
+def glu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
 
 @GatedWithoutParameters
-def reglu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None) -> Any:
+def reglu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """reglu(a, b) = relu(a)*b, applied to each pair of elements."""
 
 @GatedWithoutParameters
-def geglu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None) -> Any:
+def geglu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """geglu(a, b) = gelu(a)*b, applied to each pair of elements."""
 
 @GatedWithoutParameters
-def geglu_tanh(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None) -> Any:
+def geglu_tanh(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """geglu_tanh(a, b) = gelu_tanh(a)*b, applied to each pair of elements."""
 
 @GatedWithBeta
-def swiglu(*, beta: Number = 1.0, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None) -> Any:
+def swiglu(*, beta: Number = 1.0, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""
 
 @GatedWithAlphaLimit
-def clamped_swiglu(*, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None) -> Any:
+def clamped_swiglu(*, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""
 
 __version__: str

@@ -23,7 +23,7 @@ from llvmlite import ir
 
 import softgate as sg
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, encode, round_to
-from softgate.lower import column_sums
+from softgate.lower import column_sums, ufunc_loop
 from softgate.lower import llvm as lowering
 from softgate.lower.target import (
     BYTE,
@@ -143,7 +143,11 @@ class Case:
 
 
 def loop_case(entry: Any, quantity: str, storage: Format, **options: Any) -> Case:
-    """A kernel over arrays, made from an entry as `kernels` makes it."""
+    """A kernel over arrays, made from an entry as `kernels` makes it.
+
+    The result overwrites the input named by `in_place`.
+    """
+    in_place = options.pop("in_place", None)
     arithmetic = options.pop("arithmetic", kernels.native_arithmetic(quantity, storage))
     specification = kernels.Specification(entry, quantity, storage, arithmetic, **options)
     loop = kernels.loop(specification)
@@ -153,13 +157,11 @@ def loop_case(entry: Any, quantity: str, storage: Format, **options: Any) -> Cas
     def run(kernel: Callable[..., None]) -> list[Any]:
         sources = [inputs(storage, i).copy() for i in range(len(loop.inputs))]
         outputs = [np.zeros_like(sources[0]) for _ in loop.roots]
-        if loop.alias is not None:
-            outputs[0] = sources[loop.inputs.index(loop.alias)]
-        arrays, counts = [*outputs, *sources, packed], [COUNT]
-        if loop.rows:  # 97 elements of every second hundred
-            arrays.append(np.full(loop.operands, 200))
-            counts = [97, COUNT // 200]
-        kernel(*(x.ctypes.data for x in arrays), *counts)
+        if in_place is not None:
+            outputs[0] = sources[loop.inputs.index(in_place)]
+        for name in loop.parameter_inputs:
+            sources[loop.inputs.index(name)] = np.linspace(0.5, 1.5, COUNT)
+        kernel(*(x.ctypes.data for x in (*outputs, *sources, packed)), COUNT)
         return outputs
 
     nan = "payload" if len(loop.inputs) == 1 else "any"
@@ -222,7 +224,7 @@ def share_case(rows: bool) -> Case:
 
     def run(share: Callable[..., None]) -> list[Any]:
         entry = sg.swiglu.entry if rows else sg.relu.entry
-        specification = kernels.Specification(entry, "value", FLOAT32, FLOAT32, rows=rows)
+        specification = kernels.Specification(entry, "value", FLOAT32, FLOAT32)
         code = ctypes.cast(kernels.compiled(specification), ctypes.c_void_p).value
         sources = [inputs(FLOAT32, i) for i in range(1 + rows)]
         out = np.zeros_like(sources[0])
@@ -233,6 +235,26 @@ def share_case(rows: bool) -> Case:
         return [out]
 
     return Case(lambda _: lowering.build_chunk_loop(2 + rows, rows), run, FLOAT32, nan="all")
+
+
+def ufunc_loop_case() -> Case:
+    """The inner loop of a ufunc; it calls this machine's own kernel."""
+
+    def run(loop: Callable[..., None]) -> list[Any]:
+        specification = kernels.Specification(sg.silu.entry, "value", FLOAT32, FLOAT32, False)
+        code = ctypes.cast(kernels.compiled(specification), ctypes.c_void_p).value
+        beta, packed = np.ones(1), np.array([1, 0], np.float32)
+        record = np.array([code, packed.ctypes.data, *beta.view(np.int64)])
+        data = np.array([record.ctypes.data, 0, 0, 4, COUNT + 1, record.ctypes.data])
+        x, out = inputs(FLOAT32, 0), np.zeros(2 * COUNT, np.uint32)
+        for first, steps in ((0, (4, 0, 8)), (1, (-4, 0, 8))):
+            start = x.ctypes.data if not first else x.ctypes.data + 4 * (COUNT - 1)
+            args = np.array([start, beta.ctypes.data, out.ctypes.data + 4 * first])
+            loop(*(a.ctypes.data for a in (args, np.array([COUNT]), np.array(steps), data)))
+        return [out]
+
+    loop = ufunc_loop.InnerLoop(1, 1, 1)
+    return Case(lambda cpu: ufunc_loop.build_ufunc_loop(loop, 0, cpu), run, FLOAT32, nan="all")
 
 
 def error_case() -> Case:
@@ -260,20 +282,21 @@ def every_kind() -> dict[str, Callable[[], Case]]:
             cases[label] = lambda fmt=fmt: loop_case(entry, quantity, fmt, **options)
 
     add("relu", "value", FORMATS)
-    add("relu", "value", (FLOAT16, FLOAT32), alias="x")
+    add("relu", "value", (FLOAT16, FLOAT32), in_place="x")
     add("identity", "value", (FLOAT16, FLOAT32))
     add("leaky_relu", "value", (FLOAT16, BFLOAT16), specialised=False)
     add("softshrink", "slope", (FLOAT16, BFLOAT16, FLOAT32))
-    add("relu6", "backward", (FLOAT16, BFLOAT16), alias="grad")
+    add("relu6", "backward", (FLOAT16, BFLOAT16), in_place="grad")
     add("sigmoid", "backward", FORMATS)
     add("gelu", "value", (FLOAT32, FLOAT64))
     add("gelu", "value", (FLOAT32,), arithmetic=FLOAT64)
     add("softplus", "slope", (FLOAT32, FLOAT64), specialised=False)
-    add("squareplus", "backward", (FLOAT32,), alias="x")
+    add("squareplus", "backward", (FLOAT32,), in_place="x")
     add("tanh", "curvature", (FLOAT32, FLOAT64))
     add("swish", "value", (FLOAT32,), arithmetic=FLOAT64, specialised=False)
-    add("reglu", "value", (FLOAT16, BFLOAT16), alias="gate")
-    add("swiglu", "value", (FLOAT16,), rows=True)
+    add("reglu", "value", (FLOAT16, BFLOAT16), in_place="gate")
+    add("swiglu", "backward", (FLOAT32,), in_place="grad")
+    add("elu", "value", (FLOAT32, FLOAT64), specialised=False, varying=True)
     add("geglu", "backward", (FLOAT16,))
     add("reglu", "backward", (BFLOAT16, FLOAT32))
     add("glu", "slope", (FLOAT64,))
@@ -281,6 +304,7 @@ def every_kind() -> dict[str, Callable[[], Case]]:
         cases[f"tally-{fmt.name}"] = lambda fmt=fmt: tally_case(fmt)
     for fmt in (FLOAT16, BFLOAT16):
         cases[f"lookup-backward-{fmt.name}"] = lambda fmt=fmt: lookup_backward_case(fmt)
+    cases["ufunc-loop"] = ufunc_loop_case
     for rows in (False, True):
         cases[f"share-rows={rows}"] = lambda rows=rows: share_case(rows)
     return cases

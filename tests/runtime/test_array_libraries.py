@@ -299,7 +299,7 @@ def test_dask_errors_and_out() -> None:
         sg.swiglu.backward(d, np.ones(3))
     with pytest.raises(TypeError, match="out with one Array"):
         sg.swiglu.slope(d, out=d)
-    with pytest.raises(TypeError, match="not implemented for Array"):
+    with pytest.raises(TypeError, match="gelu"):
         sg.gelu(d.astype(complex))
     out = da.zeros(8, chunks=4, dtype=x.dtype)
     sg.gelu(d, out=out)

@@ -21,9 +21,9 @@ import softgate as sg
         (np.zeros(4, np.float16), {}, ["a table of the 65,536 float16 results"]),
         (np.zeros(4, ml_dtypes.bfloat16), {"quantity": "backward"}, ["bfloat16 slopes in float32"]),
         (np.zeros(4, np.float16), {"activation": "relu"}, ["the float32 kernel, rounded once"]),
-        (np.zeros((4, 4))[:, ::2], {}, ["copied first: not contiguous"]),
-        (np.zeros(4, ">f8"), {}, ["copied first: not in native byte order"]),
-        (np.zeros(33, np.uint8)[1:].view(np.float64), {}, ["copied first: not aligned"]),
+        (np.zeros((4, 4))[:, ::2], {}, ["copied in blocks: not contiguous"]),
+        (np.zeros(4, ">f8"), {}, ["converted to float64 first"]),
+        (np.zeros(33, np.uint8)[1:].view(np.float64), {}, ["copied in blocks: not aligned"]),
         ([1, 2], {}, ["float64[2]"]),
     ],
 )
@@ -48,12 +48,13 @@ def test_memory_is_what_happens() -> None:
         ({"x": x[:4], "out": x[1:5]}, "copied first: it overlaps out"),
         (
             {"x": x[:4], "out": np.zeros(8, np.float32)[::2]},
-            "input not copied, result copied to out",
+            "copied in blocks: not contiguous",
         ),
         ({"x": x, "out": x.view()}, "in place"),
         ({"x": [1.0]}, "converted to an array first"),
         ({"x": np.arange(3)}, "converted to float64 first"),
-        ({"x": np.zeros((2, 3)), "out": np.zeros((3, 2)).T}, "copied to out, then in place"),
+        ({"x": np.zeros((2, 3)), "out": np.zeros((3, 2)).T}, "copied in blocks: not contiguous"),
+        ({"x": x, "out": np.zeros(9)}, "result converted to out in blocks"),
     ]:
         assert phrase in sg.explain(arguments["x"], out=arguments.get("out")).memory
     with pytest.raises(TypeError, match="out is a str"):
@@ -70,11 +71,11 @@ A = np.zeros((300, 400), np.float32)
     [
         ((A, A + 1), {}, ["swiglu of float32[300, 400]: the float32 kernel; input not copied;"]),
         (A, {}, ["float32[300, 400]", "input not copied, row by row"]),
-        (A.T, {}, ["copied first: not in C order"]),
-        (A[:, :2].copy(), {}, ["gathered first: rows of less than 4 elements"]),
-        ((A, A[:, :1]), {}, ["one input copied first: layout differs from the result's"]),
+        (A.T, {}, ["input not copied;"]),
+        (A[:, :2].copy(), {}, ["copied in blocks: not contiguous"]),
+        ((A, A[:, :1]), {}, ["copied in blocks: broadcast, row by row"]),
         ((A, 2.0), {"arithmetic": "float64"}, ["the float64 kernel, rounded once to float32"]),
-        ((A[:, ::2], A[:, ::2]), {}, ["both inputs copied first"]),
+        ((A[:, ::2], A[:, ::2]), {}, ["copied in blocks: not contiguous"]),
         ((A, A + 1), {"out": A}, ["in place"]),
         (
             A.astype(np.float16),

@@ -177,7 +177,7 @@ def test_out_broadcasts(gated: Gated) -> None:
         for results in (outs, call(single)):
             for result, truth in zip(results, expected, strict=True):
                 assert np.array_equal(result, np.broadcast_to(truth, wide))
-        with pytest.raises(ValueError, match="shapes"):
+        with pytest.raises(ValueError, match="shape"):
             call((np.empty(wide), np.empty((3, 4))))
     x = sample(3, 8, seed=3)
     half, whole = gated(x), gated.backward(x, grad)

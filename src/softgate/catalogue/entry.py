@@ -163,6 +163,7 @@ class Entry(Bounded):
     """The entry that has the same values with other parameters, under which `identify` reports
     this one."""
     user: UserFormula | None = None
+    operands = 1
 
     def check(self, values: Mapping[str, float]) -> None:
         """Raise ValueError if a parameter is out of range, or a combination is invalid."""

@@ -66,6 +66,11 @@ class GatedEntry(Bounded):
     bounded_where: Mapping[str, ParameterRange] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     user: None = None
+    operands = 2
+
+    def check(self, values: Mapping[str, float]) -> None:
+        """Raise ValueError if a parameter is out of range, or a combination is invalid."""
+        self.act.check(values)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -17,7 +17,12 @@ from softgate.runtime.explain import explain as explain_arrays
 
 
 def compute(call: Call) -> Any:
-    """Return the results as Series with the name of the first operand; nulls propagate."""
+    """Return the results as Series with the name of the first operand; nulls propagate.
+
+    Of expressions, an expression that computes them when it is evaluated.
+    """
+    if any(isinstance(x, pl.Expr) for x in call.operands):
+        return _expression(call)
     if call.out is not None:
         raise TypeError(
             "out with a polars Series is not supported, because Series are immutable: assign the "
@@ -28,6 +33,28 @@ def compute(call: Call) -> Any:
     if isinstance(results, tuple):
         return tuple(_series(name, result) for result in results)
     return _series(name, results)
+
+
+def _expression(call: Call) -> pl.Expr:
+    """Return an expression that calls the function with Series."""
+    if len(call.operands) < call.function.nin:
+        raise TypeError(f"{call.function.name} of one operand (Expr given): expected two")
+    if call.quantity != "value" and call.function.nin > 1:
+        raise TypeError(f"{call.function.name} has 2 results here, and Expr allows for one")
+    for x in call.operands:
+        if isinstance(x, pl.Series):
+            _array(pl.col(x.name))  # raises
+    places = [i for i, x in enumerate(call.operands) if isinstance(x, pl.Expr)]
+    call.function.check_parameters(call.parameters)
+
+    def evaluate(series: Any) -> pl.Series:
+        operands = list(call.operands)
+        for place, column in zip(places, series, strict=True):
+            operands[place] = column
+        result: pl.Series = call.method(*operands, **call.keywords)
+        return result
+
+    return pl.map_batches([call.operands[i] for i in places], evaluate, is_elementwise=True)
 
 
 def explain(call: Call) -> Explanation:

@@ -22,6 +22,7 @@ from softgate.formula.graph import COMPARISONS, Node, walk
 
 from .target import (
     BYTE,
+    DOUBLE,
     FALSE,
     HALFWORD,
     HOST,
@@ -58,9 +59,8 @@ COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 class Loop:
     """The specification of one compiled loop: one result per element for each of `roots`.
 
-    `inputs` are the array operands in call order; `alias` names the one that the first output
-    overwrites in place; its pointers must not be declared noalias. With `rows` the loop runs
-    over rows: the elements of a row are contiguous, and each operand has a row stride.
+    `inputs` are the array operands in call order. Those in `parameter_inputs` are float64,
+    whatever `storage` is. An output may be the memory of an input.
     """
 
     roots: tuple[Node, ...]
@@ -68,8 +68,7 @@ class Loop:
     storage: Format
     inputs: tuple[str, ...] = ("x",)
     parameters: tuple[str, ...] = ()
-    alias: str | None = None
-    rows: bool = False
+    parameter_inputs: tuple[str, ...] = ()
 
     @property
     def operands(self) -> int:
@@ -210,71 +209,72 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def build(loop: Loop, target: Target = HOST) -> ir.Module:
-    """Return the module with `kernel(outputs…, inputs…, parameters, n)` for `loop`.
-
-    Over rows it is `kernel(outputs…, inputs…, parameters, steps, n, rows)`: `steps` has the
-    row stride of each operand in elements, n is the length of a row.
-    """
+    """Return the module with `kernel(outputs…, inputs…, parameters, n)` for `loop`."""
     if loop.storage.bits == 16 and loop.arithmetic.bits == 64:
         raise ValueError(
             f"{loop.storage.name} cannot be computed in float64: LLVM rounds back with a runtime "
             "function that may be missing; compute in float32, or use a table"
         )
-    module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
+    module, builder, arguments = function(loop.operands + 1)
     # Four vectors per iteration spill registers; on an unaligned stack, spills across cache lines
     # take up to twice the time.
     builder.function.attributes.alignstack = 64
-    if loop.alias is None:
-        for argument in arguments:
-            if argument.type == POINTER:
-                argument.add_attribute("noalias")
-    bases, (parameters, *rest) = arguments[: loop.operands], arguments[loop.operands :]
+    bases, (parameters, count) = arguments[: loop.operands], arguments[loop.operands :]
     leaves = _load_invariants(builder, loop, parameters)
-    if loop.rows:
-        steps, count, rows = rest
-        distances = [_element(builder, INDEX, steps, INDEX(i)) for i in range(loop.operands)]
-        with CountedLoop(builder, rows) as row:
-            starts = [
-                _place(builder, STORED[loop.storage.name], base, builder.mul(row, distance))
-                for base, distance in zip(bases, distances, strict=True)
-            ]
-            _emit(builder, loop, leaves, starts, count, target)
-    else:
-        _emit(builder, loop, leaves, bases, rest[0], target)
-    builder.ret_void()
-    return module
-
-
-def _emit(
-    builder: ir.IRBuilder,
-    loop: Loop,
-    leaves: dict[Node, ir.Value],
-    bases: list[ir.Value],
-    count: ir.Value,
-    target: Target,
-) -> None:
-    """Emit the loop over `count` contiguous elements."""
     outputs = bases[: len(loop.roots)]
     sources = dict(zip(loop.inputs, bases[len(loop.roots) :], strict=True))
-    if loop.alias is not None:
-        sources[loop.alias] = outputs[0]
     element = STORED[loop.storage.name]
     nodes = list(walk(*loop.roots))
     with CountedLoop(builder, count, vectors=_vectors(len(nodes), target)) as index:
         known = dict(leaves)
         for node in nodes:
             if node.op == "input":
-                place = _place(builder, element, sources[str(node.attr)], index)
-                known[node] = load(builder, loop.storage, loop.arithmetic, place, target)
+                known[node] = _input(builder, loop, str(node.attr), sources, index, target)
         values = NodeEmitter(builder, loop.arithmetic, known, target).emit(*loop.roots)
-        for root, value, output in zip(loop.roots, values, outputs, strict=True):
+        copies = [
+            # A copy needs no conversion.
+            builder.load(
+                _place(builder, element, sources[str(root.attr)], index),
+                typ=element,
+                align=loop.storage.bits // 8,
+            )
+            if root.op == "input"
+            else None
+            for root in loop.roots
+        ]
+        for value, copy, output in zip(values, copies, outputs, strict=True):
             place = _place(builder, element, output, index)
-            if root.op == "input":  # a copy needs no conversion
-                source = _place(builder, element, sources[str(root.attr)], index)
-                size = loop.storage.bits // 8
-                builder.store(builder.load(source, typ=element, align=size), place, align=size)
+            if copy is not None:
+                builder.store(copy, place, align=loop.storage.bits // 8)
             else:
                 store(builder, loop.storage, loop.arithmetic, value, place, target)
+    builder.ret_void()
+    return module
+
+
+def _input(
+    builder: ir.IRBuilder,
+    loop: Loop,
+    name: str,
+    sources: dict[str, ir.Value],
+    index: ir.Value,
+    target: Target,
+) -> ir.Value:
+    """Return one element of an input in the arithmetic of a loop.
+
+    A float64 parameter is two float32 numbers in float32 arithmetic: `name` and `name`.lo.
+    """
+    base, _, part = name.partition(".")
+    if base not in loop.parameter_inputs:
+        place = _place(builder, STORED[loop.storage.name], sources[name], index)
+        return load(builder, loop.storage, loop.arithmetic, place, target)
+    value = builder.load(_place(builder, DOUBLE, sources[base], index), typ=DOUBLE, align=8)
+    if loop.arithmetic.bits == 64:
+        return value
+    high = builder.fptrunc(value, REAL["float32"])
+    if not part:
+        return high
+    return builder.fptrunc(builder.fsub(value, builder.fpext(high, DOUBLE)), REAL["float32"])
 
 
 def _vectors(nodes: int, target: Target) -> int:
@@ -327,10 +327,8 @@ def is_negative_zero(node: Node) -> bool:
 
 
 def compile_loop(loop: Loop, target: Target = HOST) -> Callable[..., None]:
-    """Compile `loop`; the result is called with addresses and counts, without the GIL."""
-    module = build(loop, target)
-    pointers, counts = loop.operands + 1 + loop.rows, 1 + loop.rows
-    return compile_module(module, pointers, counts, target=target)
+    """Compile `loop`; the result is called with addresses and a count, without the GIL."""
+    return compile_module(build(loop, target), loop.operands + 1, target=target)
 
 
 LOOKUP_BLOCK = 512
@@ -464,18 +462,22 @@ def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
     b.position_at_end(work)
     left = b.sub(count, start)
     size = b.select(b.icmp_signed("<", left, step), left, step)
-    offset = b.mul(start, item)
-    offsets = [offset] * operands
-    rest = [b.inttoptr(constants, POINTER), size]
-    if rows:
-        offsets = [b.mul(offset, word(len(CHUNK_FIELDS) + 1 + i)) for i in range(operands)]
-        steps = b.gep(job, [INDEX(len(CHUNK_FIELDS) + 1)], source_etype=INDEX)
-        rest[1:] = [steps, word(len(CHUNK_FIELDS)), size]
-    moved = zip(operand, offsets, strict=True)
-    arguments = [*(b.inttoptr(b.add(base, by), POINTER) for base, by in moved), *rest]
-    kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+    kind = ir.FunctionType(ir.VoidType(), [POINTER] * (operands + 1) + [INDEX])
     loop = b.inttoptr(kernel, kind.as_pointer())
-    b.call(loop, arguments)
+
+    def call(row: ir.Value, elements: ir.Value) -> None:
+        offset = b.mul(row, item)
+        steps = [word(len(CHUNK_FIELDS) + 1 + i) for i in range(operands)] if rows else ()
+        offsets = [b.mul(offset, step) for step in steps] or [offset] * operands
+        moved = zip(operand, offsets, strict=True)
+        places = [b.inttoptr(b.add(base, by), POINTER) for base, by in moved]
+        b.call(loop, [*places, b.inttoptr(constants, POINTER), elements])
+
+    if rows:
+        with CountedLoop(b, size) as i:
+            call(b.add(start, i), word(len(CHUNK_FIELDS)))
+    else:
+        call(start, size)
     b.branch(take)
     b.position_at_end(done)
     b.ret_void()

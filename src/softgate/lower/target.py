@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 COMPILING = 1 << 26
@@ -57,7 +57,9 @@ FALSE = ir.Constant(ir.IntType(1), 0)
 class CountedLoop:
     """A loop over an index from 0 to `count`; code emitted within the `with` block is its body.
 
-    `vectors` is the number of vectors that LLVM interleaves per iteration.
+    `vectors` is the number of vectors that LLVM interleaves per iteration. Such a loop writes no
+    element that another iteration reads, so LLVM vectorises it without comparing addresses; within
+    an iteration all reads precede the writes, so an output may overwrite an input in place.
     """
 
     def __init__(
@@ -83,15 +85,20 @@ class CountedLoop:
         self.index.add_incoming(following, b.block)
         again = b.cbranch(b.icmp_signed("<", following, self.count), self.body, self.end)
         if self.vectors:
-            again.set_metadata("llvm.loop", _interleave(b.module, self.vectors))
+            group = b.module.add_metadata([])
+            for instruction in self.body.instructions:
+                if instruction.opname in ("load", "store"):
+                    instruction.set_metadata("llvm.access.group", group)
+            again.set_metadata("llvm.loop", _independent(b.module, self.vectors, group))
         b.position_at_end(self.end)
 
 
-def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
-    """Return loop metadata that sets the interleave count."""
-    name = ir.MetaDataString(module, "llvm.loop.interleave.count")
-    count = module.add_metadata([name, ir.Constant(ir.IntType(32), vectors)])
-    return module.add_metadata([count])
+def _independent(module: ir.Module, vectors: int, group: ir.MDValue) -> ir.MDValue:
+    """Return the metadata of a loop of independent iterations, with its interleave count."""
+    text = partial(ir.MetaDataString, module)
+    count = [text("llvm.loop.interleave.count"), ir.Constant(ir.IntType(32), vectors)]
+    parallel = [text("llvm.loop.parallel_accesses"), group]
+    return module.add_metadata([module.add_metadata(count), module.add_metadata(parallel)])
 
 
 def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
@@ -253,8 +260,10 @@ def host() -> tuple[str, frozenset[str]]:
 def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
     """Return `module` after LLVM's O3 pipeline for a CPU, by default this machine's."""
     module.triple = target.triple
-    # Loop metadata must be distinct and refer to itself first, which llvmlite cannot express.
-    text = re.sub(r"(?m)^(!\d+) = !\{ (!\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module))
+    # Loop metadata must be distinct and refer to itself first, and an access group be distinct,
+    # which llvmlite cannot express.
+    text = re.sub(r"(?m)^(!\d+) = !\{ (!\d+, !\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module))
+    text = re.sub(r"(?m)^(!\d+) = !\{ *\}$", r"\1 = distinct !{}", text)
     parsed = llvm.parse_assembly(text)
     parsed.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)

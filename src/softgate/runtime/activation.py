@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from numbers import Real
@@ -14,12 +15,14 @@ import numpy as np
 
 from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
-from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, dtype_of, format_of
+from softgate.formula.formats import BYTE_FORMATS, FORMATS, dtype_of, format_of
 from softgate.records.text import a_type
 
-from . import arrays
-from .dispatch import Call, adapter_for, keras_adapter, override
-from .routes import Route, Runner
+from . import arrays, kernels, ufunc
+from .arrays import Array
+from .dispatch import Call, adapter_for, keras_adapter, split_keywords
+from .routes import SMALL_PARAMETER, Route, route_of
+from .ufunc import SEVERAL_THREADS, ArrayPlan
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
@@ -47,8 +50,10 @@ class Function:
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
-        self._default_runners: dict[tuple[str, np.dtype[Any]], Runner] = {}
-        """The kernels of calls without options, for `arrays.quick`."""
+        self._value: np.ufunc | None = None
+        self._ufuncs: dict[tuple[str, str | None, int | None, bool], np.ufunc] = {}
+        self._checked: dict[tuple[tuple[str, float], ...], tuple[Array, ...]] = {}
+        """Valid parameters of calls, as arrays."""
         self.fast_path_types: tuple[type, ...] = ()
         """The operand types for which `fast_path` computes the value; an adapter sets both."""
 
@@ -69,6 +74,34 @@ class Function:
 
         return latex(self.entry.define())
 
+    @property
+    def ufunc(self) -> np.ufunc:
+        """The value as a NumPy ufunc, with the parameters of this function."""
+        if self._value is None:  # no cached_property, whose lock a fork may leave locked
+            self._value = self.ufunc_of("value")
+        return self._value
+
+    def ufunc_of(
+        self,
+        quantity: str,
+        arithmetic: str | None = None,
+        result: int | None = None,
+        parameters: bool = False,
+    ) -> np.ufunc:
+        """Return a quantity as a NumPy ufunc: value, slope, curvature or backward.
+
+        With `result`, that of several results; with `parameters`, these are operands too.
+        """
+        key = (quantity, arithmetic, result, parameters)
+        made = self._ufuncs.get(key)
+        if made is None:
+            with kernels.BUILDING:
+                if key not in self._ufuncs:
+                    name = ufunc.name_of(self.name, *key)
+                    self._ufuncs[key] = ufunc.make(self.entry, *key, name, self.__doc__ or "")
+                made = self._ufuncs[key]
+        return made
+
     def route(
         self,
         quantity: str,
@@ -85,17 +118,12 @@ class Function:
             storage = format_of(dtype)
             if storage is None:
                 raise TypeError(f"dtype {dtype} has no kernel: expected {arrays.ACCEPTED}")
-            wider = FLOAT64 if arithmetic == "float64" else None
-            route = Route(self.entry, quantity, storage, wider, values)
-            gated = isinstance(self.entry, GatedEntry)
-            if gated and storage.itemsize == 1:
+            if isinstance(self.entry, GatedEntry) and storage.itemsize == 1:
                 raise TypeError(
                     f"{self.name} of {storage.name}: expected {arrays.KERNEL_DTYPES}; convert "
                     "the operands, because gated functions have no tables"
                 )
-            if gated and storage.bits == 16 and route.computed_in is FLOAT64:
-                # Kernels do not convert between 16 bits and float64: arrays are converted first.
-                route = Route(self.entry, quantity, FLOAT64, None, values)
+            route = route_of(self.entry, quantity, storage, arithmetic, values)
             if len(self._routes) > MOST_ROUTES:  # bounds the memory of a sweep over a parameter
                 self._routes.clear()
             self._routes[key] = route
@@ -114,28 +142,84 @@ class Function:
                     + (f"; {hint}" if hint else "")
                 )
             values[name] = finite_number(f"{self.name}'s {name}", value)
-        entry = self.entry.act if isinstance(self.entry, GatedEntry) else self.entry
-        entry.check(values)
+        self.entry.check(values)
         return tuple(values.items())
 
-    def _override(self, call: Call, nout: int = 1) -> tuple[bool, Any]:
-        """Return whether an operand's type overrides ufuncs, and the result of a call with it."""
-        if type(call.out) in _PLAIN:
-            for operand in call.operands:
-                if type(operand) is not np.ndarray:
-                    break
-            else:
-                return False, None
-        # Checked here, because those types may hide errors that softgate raises within them.
-        arrays.check_arithmetic(call.arithmetic)
-        self.check_parameters(call.parameters)
-        return override(call, nout)
+    def parameter_arrays(self, parameters: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Return all parameters as float64 arrays, or none if none is passed; raise if invalid."""
+        if not parameters:
+            return ()
+        key = (
+            tuple(parameters.items()) if all(type(x) is float for x in parameters.values()) else ()
+        )
+        known = self._checked.get(key)
+        if known is not None:
+            return known
+        varying = {name: x for name, x in parameters.items() if _is_array(x)}
+        numbers = {name: x for name, x in parameters.items() if name not in varying}
+        values = dict(self.check_parameters(numbers)) | varying
+        if varying:
+            if self.entry.user is not None:
+                self.check_parameters(varying)  # raises: limits depend on the parameters
+            self.check_parameters(dict.fromkeys(varying.keys() - self._defaults.keys(), 0.0))
+            self._check_arrays(values, varying)
+        converted = tuple(np.asarray(values[name], np.float64) for name in self._defaults)
+        if key:
+            if len(self._checked) > MOST_ROUTES:
+                self._checked.clear()
+            self._checked[key] = converted
+        return converted
 
-    def _remember(self, call: Call, dtype: np.dtype[Any], route: Route) -> None:
-        """Store the kernel of a call without options for `arrays.quick`."""
-        usual = call.arithmetic is call.gate is None and not call.parameters
-        if usual and dtype.isnative and dtype.itemsize == route.storage.itemsize:
-            self._default_runners.setdefault((call.quantity, dtype), route.runner())
+    def _check_arrays(self, values: Mapping[str, Any], varying: Collection[str]) -> None:
+        """Raise if an array of parameters has the wrong dtype or an element out of range."""
+        for p in self.entry.parameters:
+            array = np.asarray(values[p.name])
+            if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+                raise TypeError(
+                    f"{self.name}'s {p.name} is an array of {array.dtype}: expected real numbers"
+                )
+            if p.name in varying and array.size:
+                for end in (np.min(array), np.max(array)):
+                    p.check(finite_number(f"{self.name}'s {p.name}", end))
+            if p.exceeds and not np.all(array > np.asarray(values[p.exceeds])):
+                raise ValueError(
+                    f"{self.name}'s {p.name} must be greater than {p.exceeds} in every element"
+                )
+
+    def plan_arrays(self, call: Call) -> ArrayPlan:
+        """Return how NumPy computes a call; raise if an argument is invalid."""
+        arrays.check_arithmetic(call.arithmetic)
+        parameters = self.parameter_arrays(call.parameters)
+        varying = any(map(_is_array, call.parameters.values()))
+        outs = call.out if isinstance(call.out, tuple) else (call.out,)
+        route = None
+        if any(map(arrays.overrides, (*call.operands, *outs))):
+            inputs = arrays.beside_others(call.operands)
+        else:
+            named = dict(zip(self.operand_names(call), call.operands, strict=True))
+            inputs = arrays.same_format(named)
+            numbers = {} if varying else call.parameters
+            route = self.route(call.quantity, inputs[0].dtype, call.arithmetic, numbers)
+        arithmetic = call.arithmetic
+        if arithmetic is None and any(map(_tiny, call.parameters.values())):
+            arithmetic = "float64"
+        results = kernels.results_of(self.entry, call.quantity)
+        parts = range(results) if route is None and results > 1 and not varying else (None,)
+        if route is None and not varying:  # dask would evaluate other values of an array
+            parameters = tuple(float(x) for x in parameters)  # type: ignore[misc]
+        key = call.quantity, arithmetic
+        ufuncs = tuple(self.ufunc_of(*key, part, bool(parameters)) for part in parts)
+        route = None if varying else route
+        names = (*self.operand_names(call), *(self._defaults if parameters else ()))
+        return ArrayPlan(ufuncs, tuple(inputs), parameters, call.options, route, names)
+
+    def operand_names(self, call: Call) -> tuple[str, ...]:
+        """Return the names of a call's operands."""
+        return ("x", "grad")[: len(call.operands)]
+
+    def pair_of(self, call: Call) -> tuple[Any, ...]:
+        """Return the operands of a call; those of a function of two are two."""
+        return call.operands
 
     def get_config(self) -> dict[str, Any]:
         """Return the configuration with which Keras saves the function in a model's file."""
@@ -202,7 +286,7 @@ class Activation(Function):
         return self if key == self._default_key else bound(self, key)
 
     def __call__(
-        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
+        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: Any
     ) -> Any:
         """Return the value at each element of `x`.
 
@@ -216,21 +300,27 @@ class Activation(Function):
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
         **parameters : float or numpy.ndarray
-            The parameters of the formula. Arrays broadcast with `x` and take its dtype.
+            The parameters of the formula; arrays broadcast with `x`. Also the options of a NumPy
+            ufunc: `where`, `casting`, `order`, `dtype` and `subok`.
 
         Returns
         -------
         numpy.ndarray or scalar
-            As a NumPy ufunc would return it: the input's array type and dtype.
+            As a NumPy ufunc returns it: the input's array type and dtype.
         """
-        if (
-            type(x) in self.fast_path_types
-            and out is None
-            and arithmetic is None
-            and not parameters
-        ):
-            return self.fast_path(x)
-        return self._unary("value", x, out, arithmetic, parameters)
+        # As few operations as possible: for 8 elements they take as long as the ufunc.
+        if out is arithmetic is None and not parameters:
+            if type(x) is np.ndarray:
+                size = x.size
+                if size < SHORT or (size < SEVERAL_THREADS and x.flags.forc):
+                    try:
+                        return (self._value or self.ufunc)(x)
+                    except TypeError:
+                        arrays.as_array(x)  # raises, with what is expected
+                        raise
+            elif type(x) in self.fast_path_types:
+                return self.fast_path(x)
+        return self._unary("value", x, out, arithmetic, **parameters)
 
     def slope(
         self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
@@ -243,7 +333,7 @@ class Activation(Function):
         >>> sg.relu.slope([-1.0, 0.0, 2.0])
         array([0., 0., 1.])
         """
-        return self._unary("slope", x, out, arithmetic, parameters)
+        return self._unary("slope", x, out, arithmetic, **parameters)
 
     def curvature(
         self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
@@ -256,7 +346,7 @@ class Activation(Function):
         >>> float(sg.gelu.curvature(0.0)) == 2 * float(sg.phi(0.0))
         True
         """
-        return self._unary("curvature", x, out, arithmetic, parameters)
+        return self._unary("curvature", x, out, arithmetic, **parameters)
 
     def backward(
         self,
@@ -284,102 +374,47 @@ class Activation(Function):
             and arithmetic is None
             and not parameters
             and x.dtype == grad.dtype
+            and is_small(x)
+            and is_small(grad)
+            and out is None
         ):
-            runner = self._default_runners.get(("backward", x.dtype))
-            if (
-                runner is not None
-                and x.shape == grad.shape
-                and grad.flags.c_contiguous
-                and grad.flags.aligned
-            ):
-                result = arrays.quick(runner, out, x, grad)
-                if result is not None:
-                    return result
-        return self._compute(Call(self, "backward", (x, grad), out, arithmetic, parameters))
+            with suppress(ValueError):  # raised again, with what is expected
+                return self.ufunc_of("backward")(x, grad)
+        return self._compute("backward", (x, grad), out, arithmetic, parameters)
 
     def _unary(
-        self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
+        self,
+        quantity: str,
+        x: Any,
+        out: Any = None,
+        arithmetic: str | None = None,
+        **parameters: Any,
     ) -> Any:
-        if type(x) is np.ndarray and arithmetic is None:
-            if not parameters:
-                runner = self._default_runners.get((quantity, x.dtype))
-            elif x.dtype in _NATIVE and not any(map(_is_array, parameters.values())):
-                runner = self.route(quantity, x.dtype, None, parameters).runner()
-            else:
-                runner = None
-            if runner is not None:
-                result = arrays.quick(runner, out, x)
-                if result is not None:
-                    return result
-        return self._compute(Call(self, quantity, (x,), out, arithmetic, parameters))
+        if type(x) is np.ndarray and arithmetic is None and is_small(x):
+            usual = out is None or (
+                type(out) is np.ndarray and out.dtype == x.dtype and out.shape == x.shape
+            )
+            if usual and parameters.keys() <= self._defaults.keys():
+                values = self.parameter_arrays(parameters)
+                if all(value.ndim == 0 for value in values):
+                    return self.ufunc_of(quantity, None, None, bool(values))(x, *values, out=out)
+        return self._compute(quantity, (x,), out, arithmetic, parameters)
 
-    def _compute(self, call: Call) -> Any:
-        adapter = adapter_for(call.operands)
+    def _compute(
+        self,
+        quantity: str,
+        operands: tuple[Any, ...],
+        out: Any,
+        arithmetic: str | None,
+        keywords: dict[str, Any],
+    ) -> Any:
+        parameters, options = split_keywords(keywords)
+        call = Call(self, quantity, operands, out, arithmetic, parameters, options=options)
+        adapter = adapter_for(operands)
         if adapter is not None:
+            call.refuse_options()
             return adapter.compute(call)
-        if any(map(_is_array, call.parameters.values())):
-            return self._with_arrays(call)
-        overridden, result = self._override(call)
-        if overridden:
-            return result
-        if len(call.operands) == 1:
-            operands = {"x": arrays.as_array(call.operands[0])}
-        else:
-            x, grad = call.operands
-            x, grad = arrays.same_format({"x": x, "grad": grad})
-            operands = {"x": x, "grad": grad}
-        dtype = operands["x"].dtype
-        route = self.route(call.quantity, dtype, call.arithmetic, call.parameters)
-        self._remember(call, dtype, route)
-        return arrays.apply(self, route, operands, call.out)[0]
-
-    def _with_arrays(self, call: Call) -> Any:
-        """Return the results of a call with parameters that are arrays; they broadcast with x."""
-        arrays.check_arithmetic(call.arithmetic)
-        varying = {name: v for name, v in call.parameters.items() if _is_array(v)}
-        numbers = {name: v for name, v in call.parameters.items() if name not in varying}
-        if self.entry.user is not None:
-            self.check_parameters(varying)  # raises: limits depend on the parameters
-        self._check_arrays(varying, numbers)
-        names = ("x", "grad")[: len(call.operands)]
-        operands = arrays.same_format(dict(zip(names, call.operands, strict=True)))
-        dtype = operands[0].dtype
-        storage = format_of(dtype)
-        assert storage is not None
-        wider = FLOAT64 if call.arithmetic == "float64" else None
-        key = tuple((self._defaults | numbers).items())
-        order = tuple(name for name in self._defaults if name in varying)
-        # Kernels do not convert between 16 bits and float64: arrays are converted first.
-        storage = FLOAT64 if storage.bits < 32 else storage
-        lookup = ("varying", call.quantity, storage.name, call.arithmetic, key, order)
-        route = self._routes.get(lookup)
-        if route is None:
-            route = Route(self.entry, call.quantity, storage, wider, key, order)
-            self._routes[lookup] = route
-        values = {name: varying[name].astype(dtype, copy=False) for name in order}
-        named = dict(zip(names, operands, strict=True)) | values
-        return arrays.apply(self, route, named, call.out)[0]
-
-    def _check_arrays(self, varying: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
-        """Raise if an array of parameters has the wrong dtype or an element out of range."""
-        unknown = {name: 0.0 for name in varying if name not in self._defaults}
-        if unknown:
-            self.check_parameters(unknown)
-        values = {**self._defaults, **numbers, **varying}
-        for p in self.entry.parameters:
-            array = np.asarray(values[p.name])
-            if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
-                raise TypeError(
-                    f"{self.name}'s {p.name} is an array of {array.dtype}: expected real numbers"
-                )
-            if not array.size:
-                continue
-            for end in (np.min(array), np.max(array)):
-                p.check(finite_number(f"{self.name}'s {p.name}", end))
-            if p.exceeds and not np.all(array > np.asarray(values[p.exceeds])):
-                raise ValueError(
-                    f"{self.name}'s {p.name} must be greater than {p.exceeds} in every element"
-                )
+        return self.plan_arrays(call).run(out)
 
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())
@@ -432,8 +467,25 @@ def finite_number(what: str, value: Any) -> float:
     return number
 
 
-_PLAIN = (type(None), np.ndarray)
-_NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))
+def _tiny(parameter: Any) -> bool:
+    """Return whether an array has parameters whose second float would be subnormal."""
+    if not _is_array(parameter):
+        return False
+    size = np.abs(parameter)
+    return bool(np.any((size > 0) & (size < SMALL_PARAMETER)))
+
+
+SHORT = 1024
+"""Arrays of fewer elements are passed to the ufunc whatever their strides."""
+
+
+def is_small(x: Array) -> bool:
+    """Return whether an array is contiguous and computed on one thread, in a native format."""
+    return x.dtype in NATIVE and x.size < SEVERAL_THREADS and (x.ndim == 1 or x.flags.forc)
+
+
+NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))
+"""The dtypes that have kernels."""
 
 
 def _documentation(entry: Entry) -> str:

@@ -1,14 +1,13 @@
-"""Calls with operands that are not NumPy arrays: framework adapters and NumPy's override protocols.
+"""Calls with operands that are not NumPy arrays: framework adapters.
 
-Tensors are passed to the `Adapter` of their framework as a `Call`. Arrays of other libraries are
-supported through `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
+Tensors are passed to the `Adapter` of their framework as a `Call`. Arrays of other libraries
+compute softgate's ufuncs themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -37,6 +36,14 @@ class Call(NamedTuple):
     """Which operand is the gate, "first" or "second"; None for the function's default."""
     compiled: bool = False
     """Whether the call is traced by torch.compile; only `explain` sets it."""
+    options: Mapping[str, Any] = NO_PARAMETERS
+    """Options of a NumPy ufunc: `where`, `dtype`, `casting`, `order`, `subok`."""
+
+    def refuse_options(self) -> None:
+        """Raise TypeError if options of a NumPy ufunc are passed with tensors."""
+        if self.options:
+            name, kind = next(iter(self.options)), type(self.operands[0]).__name__
+            raise TypeError(f"{name} is an option for NumPy arrays, and the operand is a {kind}")
 
     @property
     def method(self) -> Callable[..., Any]:
@@ -136,6 +143,7 @@ ADAPTERS: dict[tuple[str, str], Callable[[], Adapter]] = {
     ("keras", "KerasTensor"): _keras,
     ("keras", "Variable"): _keras,
     ("polars", "Series"): _polars,
+    ("polars", "Expr"): _polars,
 }
 """The classes of tensors that have an adapter, by package and name, and how it is loaded.
 
@@ -187,89 +195,10 @@ def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
     return first
 
 
-class UfuncView:
-    """A function with its parameters as `__array_ufunc__` and `__array_wrap__` receive it.
-
-    It has the attributes of a ufunc that array types use.
-    """
-
-    signature = None
-
-    def __init__(
-        self, name: str, nin: int, function: Callable[..., Any] | None = None, nout: int = 1
-    ) -> None:
-        self.__name__, self.nin, self.nout, self._function = name, nin, nout, function
-        self.nargs = nin + nout
-
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
-        """Call the function; another keyword raises TypeError, which polars relies on."""
-        if self._function is None:
-            raise TypeError(f"{self.__name__} describes a call and cannot be called")
-        return self._function(*inputs) if out is None else self._function(*inputs, out=out)
+UFUNC_OPTIONS = ("where", "casting", "order", "dtype", "subok")
 
 
-_NUMPY_UFUNC = np.ndarray.__array_ufunc__
-
-
-def is_duck_array(x: object) -> bool:
-    """Return whether `x` is an array of another library that implements NEP 13 and NEP 18."""
-    kind = type(x)
-    return (
-        not isinstance(x, np.ndarray)
-        and getattr(kind, "__array_ufunc__", None) is not None
-        and hasattr(kind, "__array_function__")
-    )
-
-
-def override(call: Call, nout: int = 1) -> tuple[bool, Any]:
-    """Pass a call to the operands with types that override ufuncs, as in NumPy's protocol.
-
-    Returns whether one of them computed it, and its result. Subclasses precede their parents.
-    Options are bound to the function that those types receive: a ufunc has no parameters, and
-    dask raises for keywords that ufuncs do not have.
-    """
-    inputs, out, name = call.operands, call.out, call.function.name
-    outs = out if isinstance(out, tuple) else (out,)
-    overriding: list[Any] = []
-    for operand in (*inputs, *outs):
-        method = getattr(type(operand), "__array_ufunc__", _NUMPY_UFUNC)
-        if method is None:
-            raise TypeError(f"{type(operand).__name__} does not take part in ufuncs")
-        if method is not _NUMPY_UFUNC and all(type(x) is not type(operand) for x in overriding):
-            after = [i for i, x in enumerate(overriding) if isinstance(operand, type(x))]
-            overriding.insert(after[0] if after else len(overriding), operand)
-    if not overriding:
-        return False, None
-    passed = {} if out is None else {"out": outs}
-    keywords = call.keywords
-    bound = partial(call.method, **keywords) if keywords else call.method
-    view = UfuncView(name, len(inputs), bound, nout)
-    for operand in overriding:
-        result = operand.__array_ufunc__(view, "__call__", *inputs, **passed)
-        if result is not NotImplemented:
-            if nout > 1 and not isinstance(result, tuple):
-                kind = type(operand).__name__
-                raise TypeError(f"{name} has {nout} results here, and {kind} allows for one")
-            return True, result
-    if nout > 1 and out is None:
-        packed = UfuncView(name, len(inputs), partial(_packed, bound))
-        for operand in overriding:
-            result = operand.__array_ufunc__(packed, "__call__", *inputs)
-            if result is not NotImplemented:
-                return True, tuple(result[f"f{i}"] for i in range(nout))
-    kinds = ", ".join(type(operand).__name__ for operand in overriding)
-    raise TypeError(f"{name} is not implemented for {kinds}: its __array_ufunc__ declined")
-
-
-def _packed(function: Callable[..., Any], *inputs: Any) -> Any:
-    """Return several results as the fields of one array.
-
-    dask overrides ufuncs only with one result; packed, the results of a chunk are computed in one
-    pass and stay lazy.
-    """
-    results = [np.asarray(result) for result in function(*inputs)]
-    fields = [(f"f{i}", result.dtype) for i, result in enumerate(results)]
-    packed = np.empty(results[0].shape, fields)
-    for (name, _), result in zip(fields, results, strict=True):
-        packed[name] = result
-    return packed
+def split_keywords(keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters and the options of a NumPy ufunc among the keywords of a call."""
+    options = {name: keywords[name] for name in UFUNC_OPTIONS if name in keywords}
+    return {name: x for name, x in keywords.items() if name not in options}, options

@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Protocol
 
+import numpy as np
+
 from softgate.records.text import a_type
 
-from . import arrays, split_halves
+from . import arrays
 from .activation import Activation, Function
 from .dispatch import Call, Explanation, adapter_for
 from .gated import Gated
@@ -79,58 +81,38 @@ def explain(
         )
     if quantity not in QUANTITIES:
         raise ValueError(f"unknown quantity {quantity!r}: choose from {', '.join(QUANTITIES)}")
-    if isinstance(function, Gated):
-        axis, gate = parameters.pop("axis", None), parameters.pop("gate", None)
-        operands = x if isinstance(x, tuple) and len(x) == 2 else (x,)
-        call = Call(function, quantity, operands, out, arithmetic, parameters, axis, gate, compiled)
-    else:
-        call = Call(function, quantity, (x,), out, arithmetic, parameters, compiled=compiled)
+    axis, gate = (parameters.pop(name, None) for name in ("axis", "gate"))
+    operands = x if isinstance(x, tuple) and len(x) == function.nin > 1 else (x,)
+    call = Call(function, quantity, operands, out, arithmetic, parameters, axis, gate, compiled)
     adapter = adapter_for(call.operands)
     if compiled and getattr(adapter, "__name__", "") != "softgate.frameworks.torch":
         raise TypeError(
             f"compiled=True with a {type(call.operands[0]).__name__}: expected a torch tensor"
         )
-    if adapter is not None:
-        return adapter.explain(call)
-    return _of_gated(function, call) if isinstance(function, Gated) else _of_arrays(call)
+    return _of_arrays(call) if adapter is None else adapter.explain(call)
 
 
 def _of_arrays(call: Call) -> Explanation:
-    (x,) = call.operands
-    array = arrays.as_array(x)
-    route = call.function.route(call.quantity, array.dtype, call.arithmetic, call.parameters)
-    return Explanation(
-        activation=call.function.name,
-        quantity=call.quantity,
-        shape=array.shape,
-        dtype=array.dtype.name,
-        computed_by=route.describe(),
-        memory=arrays.memory(x, array, call.out),
-        threads=POOL.plan(array.size, array.itemsize * (len(route.inputs) + route.results)),
-    )
-
-
-def _of_gated(function: Gated, call: Call) -> Explanation:
-    first = function.position(call.gate) == "first"
-    names = ("a", "b") if len(call.operands) == 2 else ("x",)
-    named = dict(zip(names, call.operands, strict=True))
-    x, *others = operands = arrays.same_format(named)
-    route = function.route(call.quantity, x.dtype, call.arithmetic, call.parameters)
-    if others:
-        function.no_axis(call.axis)
-        shape = value_shape = arrays.broadcast_shape(dict(zip(names, operands, strict=True)))
-        targets = arrays.check_outs(call.out, route.results, shape, x.dtype)
-        memory = arrays.memory_of_pair(operands if first else operands[::-1], shape, targets)
-    else:
-        parts = split_halves.split(x, -1 if call.axis is None else call.axis, function.name)
-        shape, value_shape, memory = x.shape, parts.shape, split_halves.memory_of_halves(x, parts)
-    moved = len(route.inputs) + route.results
+    """Return how NumPy computes a call; of backward, at one operand without the gradient."""
+    function = call.function
+    plan = function.plan_arrays(call._replace(operands=function.pair_of(call)))
+    route, inputs = plan.route, plan.inputs
+    assert route is not None
+    whole = len(call.operands) < function.nin  # split in two
+    outs = call.out if isinstance(call.out, tuple) else (call.out,) * route.results
+    for out in outs:
+        if not isinstance(out, np.ndarray | None):
+            raise TypeError(f"out is {a_type(out)}: expected a numpy.ndarray")
+    if whole and call.quantity in ("slope", "backward"):
+        outs = (None,) * route.results
+    shape = np.broadcast_shapes(*(x.shape for x in inputs))
+    first = arrays.as_array(call.operands[0])
     return Explanation(
         activation=function.name,
         quantity=call.quantity,
-        shape=shape,
-        dtype=x.dtype.name,
+        shape=first.shape if whole else shape,
+        dtype=first.dtype.name,
         computed_by=route.describe(),
-        memory=memory,
-        threads=POOL.plan(prod(value_shape), x.itemsize * moved),
+        memory=arrays.memory(inputs if whole else call.operands, inputs, outs),
+        threads=POOL.plan(prod(shape), first.itemsize * (len(route.inputs) + route.results)),
     )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from softgate.catalogue.gated import GatedEntry
+from softgate.records.text import a_type
 
-from . import arrays, split_halves
-from .activation import Activation, Function, Parameters
-from .dispatch import Call, adapter_for, is_duck_array
+from . import arrays
+from .activation import Activation, Function, Parameters, is_small
+from .arrays import Array
+from .dispatch import Call, adapter_for, split_keywords
 
 ABSENT: Any = object()
 """The default of an operand that may be omitted."""
@@ -96,7 +102,7 @@ class Gated(Function):
         gate : {"first", "second"}, optional
             Which operand, or half, is the gate.
         **parameters : float
-            Parameters of the gate's activation.
+            Parameters of the gate's activation, and the options of a NumPy ufunc.
 
         Returns
         -------
@@ -111,22 +117,19 @@ class Gated(Function):
         if (
             type(a) is type(b) is np.ndarray
             and a.dtype == b.dtype
-            and (axis, arithmetic, gate) == (None, None, None)
+            and a.dtype.itemsize > 1
+            and is_small(a)
+            and is_small(b)
+            and axis is None
+            and arithmetic is None
+            and gate is None
+            and out is None
             and not parameters
         ):
-            runner = self._default_runners.get(("value", a.dtype))
-            gates, others = (a, b) if self.entry.position == "first" else (b, a)
-            if (
-                runner is not None
-                and a.shape == b.shape
-                and others.flags.c_contiguous
-                and others.flags.aligned
-            ):
-                result = arrays.quick(runner, out, gates, others)
-                if result is not None:
-                    return result
+            with suppress(ValueError):  # raised again, with what is expected
+                return self.ufunc(a, b)
         operands = (a,) if b is ABSENT else (a, b)
-        return self._compute(Call(self, "value", operands, out, arithmetic, parameters, axis, gate))
+        return self._compute("value", operands, out, arithmetic, axis, gate, parameters)
 
     def slope(
         self,
@@ -153,7 +156,7 @@ class Gated(Function):
         array([0., 3., 0., 2.])
         """
         operands = (a,) if b is ABSENT else (a, b)
-        return self._compute(Call(self, "slope", operands, out, arithmetic, parameters, axis, gate))
+        return self._compute("slope", operands, out, arithmetic, axis, gate, parameters)
 
     def curvature(
         self,
@@ -175,9 +178,7 @@ class Gated(Function):
         (1.5, 0.5, 0.0)
         """
         operands = (a,) if b is ABSENT else (a, b)
-        results = self._compute(
-            Call(self, "curvature", operands, None, None, parameters, axis, gate)
-        )
+        results = self._compute("curvature", operands, None, None, axis, gate, parameters)
         # A torch.fx.Proxy represents a whole Curvature.
         return Curvature(*results) if isinstance(results, tuple) else results
 
@@ -209,86 +210,84 @@ class Gated(Function):
         array([ 0., 30.,  0., 20.])
         """
         operands = (a, b) if grad is ABSENT else (a, b, grad)
-        return self._compute(
-            Call(self, "backward", operands, out, arithmetic, parameters, axis, gate)
+        return self._compute("backward", operands, out, arithmetic, axis, gate, parameters)
+
+    def _compute(
+        self,
+        quantity: str,
+        operands: tuple[Any, ...],
+        out: Any,
+        arithmetic: str | None,
+        axis: int | None,
+        gate: str | None,
+        keywords: dict[str, Any],
+    ) -> Any:
+        parameters, options = split_keywords(keywords)
+        call = Call(
+            self, quantity, operands, out, arithmetic, parameters, axis, gate, options=options
         )
-
-    def _compute(self, call: Call) -> Any:
-        adapter = adapter_for(call.operands)
+        adapter = adapter_for(operands)
         if adapter is not None:
+            call.refuse_options()
             return adapter.compute(call)
+        if self.position(gate) != self.entry.position:
+            return self.bind(gate=gate)._of_arrays(call._replace(gate=None))
+        return self._of_arrays(call)
+
+    def _of_arrays(self, call: Call) -> Any:
         if len(call.operands) == (2 if call.quantity == "backward" else 1):
-            results = self._halves(call)
-            single = call.quantity != "curvature"  # a slope for each half is one array
-        else:
-            self.no_axis(call.axis)
-            results = self._pair(call)
-            single = call.quantity == "value"
-        return results[0] if single else tuple(results)
+            return self._halves(call)
+        self.no_axis(call.axis)
+        return self._pair(call)
 
-    def _pair(self, call: Call) -> tuple[Any, ...]:
+    def _pair(self, call: Call) -> Any:
         """Return the results for two operands, in their order; three for the curvature."""
-        swapped, quantity = self.position(call.gate) == "second", call.quantity
-        count = {"value": 1, "curvature": 3}.get(quantity, 2)
-        overridden, result = self._override(call, count)
-        if overridden:
-            return (result,) if count == 1 else tuple(result)
-        named = dict(zip(("a", "b", "grad"), call.operands, strict=False))
-        operands = dict(zip(named, arrays.same_format(named), strict=True))
-        dtype = operands["a"].dtype
-        route = self.route(quantity, dtype, call.arithmetic, call.parameters)
-        results = arrays.apply(self, route, operands, call.out, swapped)
-        if quantity == "value":
-            self._remember(call, dtype, route)
-        return _with_zero(results, swapped) if quantity == "curvature" else results
+        plan = self.plan_arrays(call)
+        results = plan.run(call.out)
+        if call.quantity != "curvature":
+            return results
+        first, second = results
+        zero = np.multiply(np.greater(first, np.inf), first.dtype.type(0))  # of the same type
+        return (first, second, zero) if self.entry.position == "first" else (zero, first, second)
 
-    def _halves(self, call: Call) -> tuple[Any, ...]:
+    def _halves(self, call: Call) -> Any:
         """Return the results for the halves of one array, joined for slope and backward."""
-        quantity = call.quantity
-        joined = quantity in ("slope", "backward")
-        names = ("x", "grad")[: len(call.operands)]
-        axis = -1 if call.axis is None else call.axis
-        by_others = any(map(is_duck_array, call.operands))
-        if by_others:
-            # Other libraries slice, compute and join: a dask array stays lazy.
-            x, *gradients = call.operands
-            if not hasattr(x, "shape"):  # a list with a grad of another library
-                x = np.asarray(x)
-            if joined and call.out is not None:
-                raise TypeError(
-                    f"out with one {type(x).__name__} is not supported for the {quantity} of "
-                    f"{self.name}: assign the result instead"
-                )
-        else:
+        x, *gradients = call.operands
+        if not any(map(arrays.is_duck_array, call.operands)):
+            names = ("x", "grad")[: len(call.operands)]
             x, *gradients = arrays.same_format(dict(zip(names, call.operands, strict=True)))
-        parts = split_halves.split(x, axis, self.name)
+        elif not hasattr(x, "shape"):  # a list with a grad of another library
+            x = np.asarray(x)
+        halves = Halves.of(x.shape, call.axis, self.name)
         for grad in gradients:
-            split_halves.check_grad(np.shape(grad), parts)
-        pair = call._replace(operands=(*parts.views(x), *gradients), axis=None)
+            halves.check_grad(np.shape(grad))
+        pair = call._replace(operands=(*halves.views(x), *gradients), axis=None)
+        if call.quantity not in ("slope", "backward"):
+            return self._pair(pair)
+        by_others = any(map(arrays.is_duck_array, call.operands))
+        if call.out is None and (by_others or type(x) is not np.ndarray):
+            return halves.joined(self._pair(pair), x)
         if by_others:
-            results = self._pair(pair)
-            return (np.concatenate(results, parts.axis),) if joined else results
-        route = self.route(quantity, x.dtype, call.arithmetic, call.parameters)
-        shape, count = (x.shape, 1) if joined else (parts.shape, route.results)
-        targets = arrays.check_outs(call.out, count, shape, x.dtype)
-        swapped = self.position(call.gate) == "second"
-        if type(x) is not np.ndarray:
-            results = self._pair(pair._replace(out=None))
-            if quantity == "curvature":
-                return results
-            computed = [split_halves.joined(results, x, parts.axis)] if joined else list(results)
-        else:
-            whole, *rest = arrays.widened((x, *map(np.asarray, gradients)), route)
-            computed = [
-                arrays.narrowed(result, x.dtype)
-                for result in split_halves.over_halves(route, whole, parts, swapped, rest, targets)
-            ]
-        for i, target in enumerate(targets):
-            if target is not None and target is not computed[i]:
-                if arrays.address(target) != arrays.address(computed[i]):
-                    np.copyto(target, computed[i])
-                computed[i] = target
-        return _with_zero(computed, swapped) if quantity == "curvature" else tuple(computed)
+            raise TypeError(
+                f"out with one {type(x).__name__} is not supported for the {call.quantity} of "
+                f"{self.name}: assign the result instead"
+            )
+        out = np.empty(x.shape, x.dtype.newbyteorder("=")) if call.out is None else call.out
+        (out,) = out if isinstance(out, tuple) else (out,)
+        self._pair(pair._replace(out=halves.views_of_out(out, x)))
+        return out
+
+    def pair_of(self, call: Call) -> tuple[Any, ...]:
+        """Return the operands of a call, of which the first may be split in two."""
+        if len(call.operands) > 1:
+            self.no_axis(call.axis)
+            return call.operands
+        x = arrays.as_array(call.operands[0])
+        return Halves.of(x.shape, call.axis, self.name).views(x)
+
+    def operand_names(self, call: Call) -> tuple[str, ...]:
+        """Return the names of a call's operands."""
+        return ("a", "b", "grad")[: len(call.operands)]
 
     def position(self, gate: str | None) -> str:
         """Return which operand is the gate, "first" or "second"; raise for other values."""
@@ -317,11 +316,60 @@ class Gated(Function):
         return f"<softgate.{self.name}(a, b{arguments}) = {self.entry.formula}>"
 
 
-def _with_zero(results: Any, swapped: bool) -> tuple[Any, ...]:
-    """Return all three second derivatives in the operands' order; that by `other` twice is 0."""
-    twice, mixed = results
-    zero = np.zeros_like(mixed)[()]
-    return (zero, mixed, twice) if swapped else (twice, mixed, zero)
+class Halves(NamedTuple):
+    """How an array is cut in two equal halves along an axis."""
+
+    axis: int
+    shape: tuple[int, ...]
+    """The shape of a half."""
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], axis: Any, name: str) -> Halves:
+        """Return the halves of an array of a shape, or raise."""
+        try:
+            index = operator.index(-1 if axis is None else axis)
+        except TypeError:
+            raise TypeError(f"axis = {axis!r}: expected a whole number") from None
+        if not -len(shape) <= index < len(shape):
+            raise ValueError(f"axis = {index} is out of range: x has {len(shape)} dimensions")
+        index %= len(shape)
+        length = shape[index]
+        if isnan(length):  # dask uses NaN for chunks of unknown size
+            raise ValueError(f"the length of x along axis {index} is unknown: compute it first")
+        if length % 2:
+            raise ValueError(
+                f"{name} splits x in two equal halves, and x has the odd length {length} along "
+                f"axis {index} (its shape is {shape})"
+            )
+        return cls(index, (*shape[:index], length // 2, *shape[index + 1 :]))
+
+    def check_grad(self, shape: tuple[int, ...]) -> None:
+        """Raise unless a gradient of `shape` broadcasts to a half."""
+        axes = zip(reversed(shape), reversed(self.shape), strict=False)
+        if len(shape) > len(self.shape) or any(n not in (1, half) for n, half in axes):
+            raise ValueError(f"grad has shape {shape}: a half of x has {self.shape}")
+
+    def views(self, x: Any, before: int = 0) -> tuple[Any, Any]:
+        """Return both halves of an array, which may have more axes before."""
+        place, length = (slice(None),) * (before + self.axis), self.shape[self.axis]
+        return x[(*place, slice(None, length))], x[(*place, slice(length, None))]
+
+    def views_of_out(self, out: Any, x: Array) -> tuple[Any, Any]:
+        """Return both halves of an array for results like `x`, or raise."""
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out is {a_type(out)}: expected a numpy.ndarray")
+        if out.shape[max(0, out.ndim - x.ndim) :] != x.shape:
+            raise ValueError(f"out has shape {out.shape}: the result has shape {x.shape}")
+        return self.views(out, out.ndim - x.ndim)
+
+    def joined(self, halves: Sequence[Any], like: Any) -> Any:
+        """Return two halves as one array of the type of `like`."""
+        if any(map(arrays.is_duck_array, halves)):
+            return np.concatenate(halves, self.axis)
+        if isinstance(like, np.ma.MaskedArray):
+            return np.ma.concatenate(halves, self.axis)  # type: ignore[no-untyped-call]
+        whole = np.concatenate([np.asarray(half) for half in halves], self.axis)
+        return like.__array_wrap__(whole, None, False)
 
 
 @lru_cache(maxsize=256)

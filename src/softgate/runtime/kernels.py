@@ -43,25 +43,25 @@ BUILDING = fork_lock.BUILDING
 
 @dataclass(frozen=True)
 class Specification:
-    """A kernel to be compiled; `alias` names the input that the output overwrites."""
+    """A kernel to be compiled."""
 
     entry: Entry | GatedEntry
     quantity: str
     storage: Format
     arithmetic: Format
     specialised: bool = True
-    alias: str | None = None
     constants: tuple[tuple[str, float], ...] = ()
     """Parameters folded into a specialised kernel in place of the defaults."""
-    rows: bool = False
-    """Whether the kernel runs over rows, with a row stride for each operand."""
-    varying: tuple[str, ...] = ()
-    """Parameters that are array operands; none in a specialised kernel."""
+    varying: bool = False
+    """Whether the parameters are float64 array operands, after the others."""
+    result: int | None = None
+    """The only result that the kernel computes, of several."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the array operands, in call order."""
-        return (*input_names(self.entry, self.quantity), *self.varying)
+        parameters = (p.name for p in self.entry.parameters) if self.varying else ()
+        return (*input_names(self.entry, self.quantity), *parameters)
 
 
 def input_names(entry: Entry | GatedEntry, quantity: str) -> tuple[str, ...]:
@@ -69,6 +69,11 @@ def input_names(entry: Entry | GatedEntry, quantity: str) -> tuple[str, ...]:
     if isinstance(entry, GatedEntry):
         return entry.inputs(quantity)
     return ("x", "grad") if quantity == "backward" else ("x",)
+
+
+def results_of(entry: Entry | GatedEntry, quantity: str) -> int:
+    """Return how many results a kernel has."""
+    return 1 if quantity == "value" else entry.operands
 
 
 def native_arithmetic(quantity: str, storage: Format) -> Format:
@@ -99,20 +104,24 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
         fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
-    fixed |= {name: TwoFloat(f.graph.input(name)) for name in specification.varying}
+    elif specification.varying:
+        for name in (p.name for p in entry.parameters):
+            low = None if f.fmt.bits == 64 else f.graph.input(f"{name}.lo")
+            fixed[name] = TwoFloat(f.graph.input(name), low)
     narrow_value = specification.quantity == "value" and specification.storage.bits == 16
     if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
         return (entry.value16(f, f.graph.input("x"), specification.storage),)
     roots = entry.trace(specification.quantity, f, **fixed)
-    return roots if isinstance(roots, tuple) else (roots,)
+    roots = roots if isinstance(roots, tuple) else (roots,)
+    return roots if specification.result is None else (roots[specification.result],)
 
 
 def loop(specification: Specification) -> Loop:
     """Return the loop that a specification lowers to."""
     from softgate.lower.llvm import Loop
 
-    parameters = [p.name for p in specification.entry.parameters]
-    names = [name for name in parameters if name not in specification.varying]
+    parameters = tuple(p.name for p in specification.entry.parameters)
+    names = [] if specification.varying else list(parameters)
     if specification.entry.user is not None:
         names += LIMITS
     if specification.arithmetic.bits < 64:
@@ -123,8 +132,7 @@ def loop(specification: Specification) -> Loop:
         storage=specification.storage,
         inputs=specification.inputs,
         parameters=tuple(names),
-        alias=specification.alias,
-        rows=specification.rows,
+        parameter_inputs=parameters if specification.varying else (),
     )
 
 
@@ -140,13 +148,11 @@ def pack(
     parameters: Parameters,
     arithmetic: Format,
     quantity: str = "value",
-    varying: tuple[str, ...] = (),
 ) -> npt.NDArray[np.floating]:
     """Return the parameters as a kernel reads them: in two parts if one float is too short."""
     key = tuple((p.name, parameters[p.name]) for p in entry.parameters)
     limits = () if entry.user is None else entry.user.limits(quantity, key)
-    numbers = (value for name, value in key if name not in varying)
-    values = np.array([*numbers, *limits], np.float64)
+    values = np.array([*(value for _, value in key), *limits], np.float64)
     if arithmetic.bits == 64:
         return values
     with np.errstate(all="ignore"):  # a limit may be infinite or NaN; the low part may underflow

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 from softgate.catalogue import entries
@@ -18,6 +19,8 @@ from .activation import Activation, Function, Parameters
 from .activation import bound as bound_activation
 from .gated import Gated
 from .gated import bound as bound_gated
+from .kernels import QUANTITIES
+from .ufunc import name_of
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
@@ -88,6 +91,21 @@ def gated() -> dict[str, Gated]:
 def functions() -> dict[str, Activation | Gated]:
     """Return every function by its name: activations, then gated ones."""
     return {**activations(), **gated()}
+
+
+@cache
+def _ufuncs() -> dict[str, tuple[Function, tuple[Any, ...]]]:
+    """Return each function and the arguments of its `ufunc_of`, by the names of the ufuncs."""
+    keys = list(product(QUANTITIES, (None, "float64"), (None, 0, 1), (False, True)))
+    return {name_of(f.name, *key): (f, key) for f in functions().values() for key in keys}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a ufunc by its name: pickles of ufuncs name this module."""
+    if name.startswith("_") or name not in _ufuncs():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function, key = _ufuncs()[name]
+    return function.ufunc_of(*key)
 
 
 def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:

@@ -23,6 +23,9 @@ from . import kernels, tables
 if TYPE_CHECKING:
     from softgate.lower.llvm import Loop
 
+Entries = Entry | GatedEntry
+Parameters = tuple[tuple[str, float], ...]
+
 SMALL_PARAMETER = 2.0**-100
 """Below this a parameter's second float would be subnormal: the float64 kernel is used."""
 
@@ -41,6 +44,11 @@ class Runner:
         self.code: int = ctypes.cast(run, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
         """The address of the loop, for calls from compiled code."""
 
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """The addresses of the loop and of the array."""
+        return self.code, self.address
+
 
 @dataclass(frozen=True)
 class Route:
@@ -50,26 +58,26 @@ class Route:
     rounded.
     """
 
-    entry: Entry | GatedEntry
+    entry: Entries
     quantity: str
     storage: Format
     arithmetic: Format | None = None
-    parameters: tuple[tuple[str, float], ...] = ()
-    varying: tuple[str, ...] = ()
-    """Parameters that are array operands, after x and grad."""
-    _runners: dict[tuple[str | None, bool], Runner] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    parameters: Parameters = ()
+    varying: bool = False
+    """Whether the parameters are float64 array operands, after the others."""
+    result: int | None = None
+    """The only result that is computed, of several."""
+    _runner: list[Runner] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the kernel's array operands, in call order."""
-        return (*kernels.input_names(self.entry, self.quantity), *self.varying)
+        """The names of the kernel's operands, in call order, without varying parameters."""
+        return kernels.input_names(self.entry, self.quantity)
 
     @property
     def results(self) -> int:
         """The number of arrays that the kernel writes."""
-        return 2 if isinstance(self.entry, GatedEntry) and self.quantity != "value" else 1
+        return 1 if self.result is not None else kernels.results_of(self.entry, self.quantity)
 
     @property
     def computed_in(self) -> Format:
@@ -101,19 +109,15 @@ class Route:
         with kernels.BUILDING:
             return self._in_float32() is None
 
-    def runner(self, alias: str | None = None, rows: bool = False) -> Runner:
-        """Return the compiled loop; `alias` names the input that the output overwrites.
-
-        With `rows` it runs over rows, with a row stride for each operand.
-        """
-        runner = self._runners.get((alias, rows))
-        if runner is None:
+    def runner(self) -> Runner:
+        """Return the compiled loop and what it reads besides its operands."""
+        if not self._runner:
             with kernels.BUILDING:
-                runner = self._lookup() if self.uses_table else self._loop(alias, rows)
-                self._runners[alias, rows] = runner
-        return runner
+                if not self._runner:
+                    self._runner.append(self._lookup() if self.uses_table else self._loop())
+        return self._runner[0]
 
-    def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
+    def _in_float32(self) -> Parameters | None:
         assert isinstance(self.entry, Entry)
         checked = "slope" if self.quantity == "backward" else self.quantity
         moved = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
@@ -124,13 +128,11 @@ class Route:
         specification, packed = self._specified()
         return kernels.loop(specification), packed.tolist()
 
-    def _loop(self, alias: str | None, rows: bool) -> Runner:
-        specification, packed = self._specified(alias, rows)
+    def _loop(self) -> Runner:
+        specification, packed = self._specified()
         return Runner(kernels.compiled(specification), packed)
 
-    def _specified(
-        self, alias: str | None = None, rows: bool = False
-    ) -> tuple[kernels.Specification, np.ndarray[Any, Any]]:
+    def _specified(self) -> tuple[kernels.Specification, np.ndarray[Any, Any]]:
         """Return what kernel is compiled, and the parameters as it reads them."""
         moved = self.storage.bits == 16 and isinstance(self.entry, Entry)
         values = (self._in_float32() or ()) if moved else self.parameters
@@ -141,15 +143,15 @@ class Route:
             self.storage,
             self.computed_in,
             specialised,
-            alias,
             values if moved and specialised else (),
-            rows,
             self.varying,
+            self.result,
         )
-        packed = kernels.pack(
-            self.entry, dict(values), self.computed_in, self.quantity, self.varying
+        if self.varying:
+            return specification, np.empty(0)
+        return specification, kernels.pack(
+            self.entry, dict(values), self.computed_in, self.quantity
         )
-        return specification, packed
 
     def digest(self, parameters: bool = True) -> str:
         """Return a digest of the operations and numbers, the same in every process.
@@ -213,15 +215,21 @@ class Route:
         return f"the {computed.name} kernel, rounded once to {storage.name}"
 
 
-def contiguous_in_memory(x: np.ndarray[Any, Any]) -> bool:
-    """Return whether the elements of `x` fill one block of memory without gaps, in any order."""
-    if x.flags.forc:
-        return True
-    expected = x.itemsize
-    for stride, length in sorted(zip(x.strides, x.shape, strict=True)):
-        if length == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= length
-    return True
+def route_of(
+    entry: Entries,
+    quantity: str,
+    storage: Format,
+    arithmetic: str | None,
+    parameters: Parameters,
+    result: int | None = None,
+) -> Route:
+    """Return the route of arrays of a format.
+
+    Kernels do not convert between 16 bits and float64: where float64 arithmetic is needed, the
+    route is that of float64 arrays, to which 16-bit arrays are converted.
+    """
+    wider = FLOAT64 if arithmetic == "float64" else None
+    route = Route(entry, quantity, storage, wider, parameters, result=result)
+    if storage.bits == 16 and isinstance(entry, GatedEntry) and route.computed_in is FLOAT64:
+        return Route(entry, quantity, FLOAT64, None, parameters, result=result)
+    return route

@@ -156,10 +156,18 @@ def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float
     x = all_values(fmt)
     right = rounded(entry, "slope", fmt, dict(parameters))
     with np.errstate(all="ignore"):  # signalling NaNs, 2·x of the largest x, subnormal slopes
-        slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
-        moved = (round_to(slopes.astype(np.float64), fmt) != right) & ~np.isnan(right)
-        slopes[moved] = np.nextafter(slopes[moved], right[moved].astype(np.float32))
+        slopes = _slopes32(kernels.evaluate64(entry, "slope", x, dict(parameters)), right, fmt)
     slopes.flags.writeable = False
+    return slopes
+
+
+def _slopes32(
+    exact: npt.NDArray[np.float64], right: npt.NDArray[np.float64], fmt: Format
+) -> npt.NDArray[np.float32]:
+    """Return slopes in float32 that round to `right` in a format."""
+    slopes = exact.astype(np.float32)
+    moved = (round_to(slopes.astype(np.float64), fmt) != right) & ~np.isnan(right)
+    slopes[moved] = np.nextafter(slopes[moved], right[moved].astype(np.float32))
     return slopes
 
 
@@ -177,6 +185,47 @@ def rounded(
         result[doubtful] = _decide(root, x[doubtful], exact[doubtful], fmt, parameters)
         result = round_to(result, fmt)  # `_decide` ignores overflow
     return result
+
+
+def rounded_at(
+    entry: Entry,
+    quantity: str,
+    fmt: Format,
+    x: npt.NDArray[np.float64],
+    exact: npt.NDArray[np.float64],
+    parameters: dict[str, npt.NDArray[np.float64]],
+) -> npt.NDArray[np.float64]:
+    """Return `exact`, the float64 kernel's results at `x`, correctly rounded to a format.
+
+    Each element has its own parameters.
+    """
+    with np.errstate(invalid="ignore"):  # NaN
+        result = round_to(exact, fmt)
+        doubtful = np.flatnonzero(near_tie(exact, fmt, MARGIN) & np.isfinite(x))
+    columns = np.array([parameters[name][doubtful] for name in parameters]).T
+    for values in np.unique(columns, axis=0):
+        places = doubtful[(columns == values).all(axis=1)]
+        numbers = dict(zip(parameters, values.tolist(), strict=True))
+        root = truth_graph(entry, quantity)
+        result[places] = _decide(root, x[places], exact[places], fmt, numbers)
+    return round_to(result, fmt)  # `_decide` ignores overflow
+
+
+def backward_at(
+    entry: Entry,
+    fmt: Format,
+    x: npt.NDArray[np.float64],
+    grad: npt.NDArray[np.float64],
+    exact: npt.NDArray[np.float64],
+    parameters: dict[str, npt.NDArray[np.float64]],
+) -> npt.NDArray[np.float64]:
+    """Return slope·grad for the float64 kernel's slopes `exact`, as `slopes32` gives it."""
+    with np.errstate(all="ignore"):
+        slopes = _slopes32(exact, rounded_at(entry, "slope", fmt, x, exact, parameters), fmt)
+        products = slopes * grad.astype(np.float32)
+        if entry.piecewise_linear:
+            products[slopes == 0] = 0
+        return round_to(products.astype(np.float64), fmt) + 0.0  # the sum replaces -0
 
 
 def _decide(

@@ -18,10 +18,6 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .routes import Route, Runner
 
 Start = Callable[[int, int, int, int], None]
 """start(function, job, threads, 0) calls function(job) on threads, the calling one included.
@@ -36,8 +32,18 @@ MIN_CHUNK_BYTES = 1 << 18
 ALIGNMENT = 64
 """Chunks begin on multiples of this many elements, so that no two threads share a cache line."""
 
+SHORT_ROW = 4
+"""Shorter rows are copied first: a kernel would take ten times as long over them."""
+
+SERIAL = 1 << 14
+"""Shorter arrays are always computed on one thread."""
+
 CHUNKS = 4
 """Chunks per thread, so that a slow thread delays the others little."""
+
+
+THREADS = ctypes.c_int64(1)
+"""The number of threads for large arrays, which compiled code reads."""
 
 
 class ThreadPool:
@@ -48,6 +54,15 @@ class ThreadPool:
         self._reset()
         if hasattr(os, "register_at_fork"):  # Windows has no fork
             os.register_at_fork(after_in_child=self._reset)
+
+    @property
+    def size(self) -> int:
+        """The number of threads for large arrays."""
+        return THREADS.value
+
+    @size.setter
+    def size(self, size: int) -> None:
+        THREADS.value = size
 
     def _reset(self) -> None:
         self._jobs: SimpleQueue[tuple[ctypes.c_int64, int, int]] = SimpleQueue()
@@ -90,7 +105,6 @@ def _serve(jobs: SimpleQueue[tuple[ctypes.c_int64, int, int]]) -> None:
 @cache
 def _on_thread() -> Callable[..., None]:
     from softgate.lower.llvm import compile_on_thread
-    from softgate.lower.target import address_of
 
     from . import kernels
 
@@ -102,70 +116,62 @@ def _on_thread() -> Callable[..., None]:
 
 
 def share(
-    start: Start, threads: int, runner: Runner, count: int, item: int, addresses: Sequence[int]
+    start: Start,
+    threads: int,
+    kernel: tuple[int, int],
+    count: int,
+    item: int,
+    addresses: Sequence[int],
 ) -> None:
-    """Divide operands of `count` elements of `item` bytes among threads."""
-    if threads == 1:
-        runner.run(*addresses, runner.address, count)
-        return
-    share = -(-count // (threads * CHUNKS))
-    step = -(-share // ALIGNMENT) * ALIGNMENT
-    words = (0, count, step, item, runner.code, runner.address, *addresses)
+    """Run a kernel over operands of `count` elements of `item` bytes on threads.
+
+    `kernel` has the addresses of its code and of what it reads besides its operands.
+    """
+    step = -(-count // (threads * CHUNKS * ALIGNMENT)) * ALIGNMENT
+    words = (0, count, step, item, *kernel, *addresses)
     job = (ctypes.c_int64 * len(words))(*words)
-    start(_chunk_loop(len(addresses)), ctypes.addressof(job), threads, 0)
+    start(address_of(_chunk_loop(len(addresses))), ctypes.addressof(job), threads, 0)
 
 
 def run_rows(
     start: Start,
     plan: Plan,
-    route: Route,
+    kernel: tuple[int, int],
     shape: tuple[int, int],
     item: int,
     distances: Sequence[int],
     addresses: Sequence[int],
 ) -> None:
-    """Run the kernel of a route over rows and columns; each operand has a row stride."""
+    """Run a kernel over rows of adjacent elements; each operand has a row stride in elements."""
     (rows, columns), operands = shape, len(addresses)
     moved = item * operands
     threads = plan(rows * columns, moved)
     if threads > 1 and rows < threads * CHUNKS and plan(columns, moved) == threads:
         for row in range(rows):
             moved_by = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
-            share(start, threads, route.runner(), columns, item, tuple(moved_by))
-        return
-    share_rows(start, threads, route.runner(rows=True), shape, item, distances, addresses)
-
-
-def share_rows(
-    start: Start,
-    threads: int,
-    runner: Runner,
-    shape: tuple[int, int],
-    item: int,
-    distances: Sequence[int],
-    addresses: Sequence[int],
-) -> None:
-    """Divide rows among threads, for a kernel that runs over rows."""
-    (rows, columns), operands = shape, len(addresses)
-    if threads == 1:
-        steps = (ctypes.c_int64 * operands)(*distances)
-        runner.run(*addresses, runner.address, ctypes.addressof(steps), columns, rows)
+            share(start, threads, kernel, columns, item, tuple(moved_by))
         return
     step = -(-rows // (threads * CHUNKS))
-    words = (0, rows, step, item, runner.code, runner.address, columns, *distances, *addresses)
+    words = (0, rows, step, item, *kernel, columns, *distances, *addresses)
     job = (ctypes.c_int64 * len(words))(*words)
-    start(_chunk_loop(operands, True), ctypes.addressof(job), threads, 0)
+    if threads == 1:
+        _chunk_loop(operands, True)(ctypes.addressof(job))
+    else:
+        start(address_of(_chunk_loop(operands, True)), ctypes.addressof(job), threads, 0)
 
 
 @cache
-def _chunk_loop(operands: int, rows: bool = False) -> int:
+def _chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
     from softgate.lower.llvm import compile_chunk_loop
-    from softgate.lower.target import address_of
 
     from . import kernels
 
-    made = kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
-    return address_of(made)
+    return kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
+
+
+def address_of(function: Callable[..., None]) -> int:
+    """Return the address of a compiled function."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
 
 def available() -> int:

@@ -18,8 +18,9 @@ from softgate.lower.notation import infix
 from softgate.records.text import a_type
 
 from .activation import Activation
+from .dispatch import UFUNC_OPTIONS
 
-RESERVED = frozenset({"x", "grad", "out", "arithmetic"})
+RESERVED = frozenset({"x", "grad", "out", "arithmetic", *UFUNC_OPTIONS})
 """Keywords that every activation already accepts."""
 INTERVALS = ((-1.0, 1.0), (-20.0, 20.0))
 

@@ -41,6 +41,8 @@ def arrays(
     assert_type(sg.elu(1.0, alpha=0.5, out=np.empty_like(y)), NDArray[np.float64])
     assert_type(sg.gelu.backward(1.0, 2.0, out=np.empty_like(y)), NDArray[np.float64])
     assert_type(sg.swiglu(x, x, out=np.empty_like(x)), NDArray[np.float32])
+    assert_type(sg.gelu(x, out=np.empty_like(x), where=x > 0), NDArray[np.float32])
+    assert_type(sg.gelu.ufunc.nin, int)
     assert_type(sg.gelu.slope(x), NDArray[np.float32])
     assert_type(sg.gelu.curvature(y), NDArray[np.float64])
     assert_type(sg.gelu.backward(x, x), NDArray[np.float32])

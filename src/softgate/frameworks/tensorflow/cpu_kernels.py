@@ -41,9 +41,9 @@ from softgate.lower.llvm import compile_chunk_loop
 from softgate.lower.target import Symbols, address_of
 from softgate.runtime import kernels
 from softgate.runtime.arrays import Array
-from softgate.runtime.arrays import run as run_on_arrays
 from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import MIN_CHUNK_BYTES, available
+from softgate.runtime.ufunc import over_arrays
 
 DTYPES: dict[Any, np.dtype[Any]] = {
     tf.float16: np.dtype(np.float16),
@@ -408,7 +408,7 @@ def run_over_memory(runner: Runner, results: int, *inputs: Any) -> tuple[Any, ..
     """Return new tensors with a kernel's results for tensors of one shape and dtype."""
     arrays = [array_of(x) for x in inputs]
     outs = [aligned_like(arrays[0]) for _ in range(results)]
-    run_on_arrays(runner, (*outs, *arrays))
+    over_arrays(runner, (*outs, *arrays))
     return tuple(map(tensor_of, outs))
 
 

@@ -18,9 +18,8 @@ import torch
 from torch._subclasses import FakeTensor
 
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
-from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
-from softgate.runtime.split_halves import SHORT_ROW
-from softgate.runtime.threads import run_rows
+from softgate.runtime.arrays import KERNEL_DTYPES
+from softgate.runtime.threads import SERIAL, SHORT_ROW, run_rows
 
 from . import huge_pages, openmp
 from .decompositions import Decomposition
@@ -72,7 +71,7 @@ class BoundFunction:
         """The arguments of an operator that identify the function and its parameters."""
         self.fingerprint: str | None = None
         """A hash of the formulas, once a compiled graph needs it."""
-        self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
+        self.runners: dict[tuple[str, torch.dtype], Runner] = {}
         self.tables: defaultdict[str, Table] = defaultdict(Table)
         """The same kernels by quantity, for the operators of small tensors."""
 
@@ -88,13 +87,13 @@ class BoundFunction:
         values = dict(self.parameters)
         return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values)
 
-    def runner(self, quantity: str, dtype: torch.dtype, alias: str | None = None) -> Runner:
+    def runner(self, quantity: str, dtype: torch.dtype) -> Runner:
         """Return the kernel for a quantity of tensors of `dtype`; raise if there is none."""
-        runner = self.runners.get((quantity, dtype, alias))
+        runner = self.runners.get((quantity, dtype))
         if runner is None:
             route = self.route(quantity, dtype)
-            runner = self.runners[quantity, dtype, alias] = route.runner(alias)
-            if alias is None and route.results == 1:
+            runner = self.runners[quantity, dtype] = route.runner()
+            if route.results == 1:
                 self.tables[quantity].add(dtype, runner)
         return runner
 
@@ -123,14 +122,14 @@ class BoundActivation(BoundFunction):
         """Return a quantity at each element of a CPU tensor."""
         if not x.is_contiguous() or x.is_neg():
             x = dense(x)
-        runner = self.runners.get((quantity, x.dtype, None)) or self.runner(quantity, x.dtype)
+        runner = self.runners.get((quantity, x.dtype)) or self.runner(quantity, x.dtype)
         out = empty_like(x)
         run(runner, out, x)
         return out
 
     def binary(self, quantity: str, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         """Return a quantity of two operands, such as slope·grad, for CPU tensors."""
-        runner = self.runners.get((quantity, x.dtype, None)) or self.runner(quantity, x.dtype)
+        runner = self.runners.get((quantity, x.dtype)) or self.runner(quantity, x.dtype)
         if not (x.is_contiguous() and grad.is_contiguous()) or x.is_neg() or grad.is_neg():
             x = dense(x)
             grad = alike(grad, x)
@@ -142,7 +141,7 @@ class BoundActivation(BoundFunction):
 
     def in_place(self, x: torch.Tensor) -> None:
         """Overwrite a CPU tensor with the value at each of its elements."""
-        runner = self.runner("value", x.dtype, "x")
+        runner = self.runner("value", x.dtype)
         if dense(x) is x:
             run(runner, x, x)
         else:
@@ -178,7 +177,7 @@ class BoundGated(BoundFunction):
         gate = operands[0]
         count = 1 if quantity == "value" else 2
         results = tuple([empty_like(gate) for _ in range(count)])
-        runner = self.runners.get((quantity, gate.dtype, None))
+        runner = self.runners.get((quantity, gate.dtype))
         if runner is not None and all(x.is_contiguous() and not x.is_neg() for x in operands):
             run(runner, *results, *operands)
         else:
@@ -189,7 +188,7 @@ class BoundGated(BoundFunction):
         """Overwrite the gate with act(gate)·other; both are contiguous CPU tensors of one dtype."""
         route = self.route("value", gate.dtype)
         if route.storage.bits == 8 * gate.dtype.itemsize:
-            run(route.runner("gate"), gate, gate, other)
+            run(route.runner(), gate, gate, other)
         else:
             gate.copy_(self.value(gate, other))
 
@@ -267,7 +266,8 @@ class BoundGated(BoundFunction):
         if 0 in addresses:
             raise RuntimeError(NO_MEMORY)
         shape = (count // (2 * columns), columns)
-        run_rows(openmp.start(), openmp.plan, route, shape, item, distances, addresses)
+        kernel = route.runner().kernel
+        run_rows(openmp.start(), openmp.plan, kernel, shape, item, distances, addresses)
         return True
 
     def memory(self, *operands: torch.Tensor) -> str:
@@ -288,7 +288,7 @@ class BoundGated(BoundFunction):
         if not same_format or any(x.is_neg() or not x.is_contiguous() for x in operands):
             return self.compute("backward", *operands)
         by_other = empty_like(grad)
-        run(route.runner("grad"), grad, by_other, *operands)
+        run(route.runner(), grad, by_other, *operands)
         return grad, by_other
 
 
@@ -366,7 +366,8 @@ def _over(route: Route, results: Tensors, operands: Tensors) -> None:
             if 0 in addresses:
                 raise RuntimeError(NO_MEMORY)
             shape, item = (first.numel() // columns, columns), first.element_size()
-            run_rows(openmp.start(), openmp.plan, route, shape, item, distances, addresses)
+            kernel = route.runner().kernel
+            run_rows(openmp.start(), openmp.plan, kernel, shape, item, distances, addresses)
         return
     copies = [empty_like(first) for _ in results]
     if copies[0].stride() == first.stride():

@@ -207,7 +207,7 @@ class RecomputedLinear(torch.autograd.Function):
 def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
     """Return slope(h)·grad, in place in `grad` if no graph is recorded."""
     if _alone(h, grad) and h.is_contiguous() and grad.is_contiguous():
-        run(bind(activation, None, {}).runner("backward", h.dtype, "grad"), grad, h, grad)
+        run(bind(activation, None, {}).runner("backward", h.dtype), grad, h, grad)
         return grad
     if path(h) == "kernel":
         return times_slope(bind(activation, None, {}), h, grad)

@@ -18,9 +18,8 @@ from pathlib import Path
 import torch
 
 from softgate.runtime import threads
-from softgate.runtime.arrays import SERIAL
 from softgate.runtime.routes import Runner
-from softgate.runtime.threads import POOL, Start
+from softgate.runtime.threads import POOL, SERIAL, Start
 
 WORTH = 1 << 16
 """Least bytes read and written per thread: a spinning thread takes work in 2 µs."""
@@ -75,4 +74,8 @@ def plan(count: int, item_bytes: int) -> int:
 
 def run(runner: Runner, count: int, item: int, addresses: Sequence[int]) -> None:
     """Call a kernel over operands of `count` elements of `item` bytes, on torch's threads."""
-    threads.share(start(), plan(count, item * len(addresses)), runner, count, item, addresses)
+    size = plan(count, item * len(addresses))
+    if size == 1:
+        runner.run(*addresses, runner.address, count)
+    else:
+        threads.share(start(), size, runner.kernel, count, item, addresses)

@@ -20,7 +20,7 @@ import torch
 from softgate.lower import torch_c_abi
 from softgate.lower.fork_lock import BUILDING
 from softgate.lower.target import address_of, never_free
-from softgate.runtime.arrays import SERIAL
+from softgate.runtime.threads import SERIAL
 
 from .registration import define, has_kernel, implement
 

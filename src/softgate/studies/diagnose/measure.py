@@ -26,7 +26,7 @@ from softgate.frameworks.torch.cpu_kernels import DTYPES
 from softgate.lower.column_sums import FIELDS, SETTINGS, compile_tally
 from softgate.runtime import kernels
 from softgate.runtime.routes import Runner
-from softgate.runtime.threads import share_rows
+from softgate.runtime.threads import run_rows
 
 Float64s = npt.NDArray[np.float64]
 
@@ -123,8 +123,8 @@ def _add_by_loop(sums: Float64s, tensors: tuple[Tensor, ...], bounds: Saturation
     # It divides what it calls rows, here columns, so distances are between columns.
     distances = (sums.itemsize // item, *(1 for _ in dense))
     addresses = (sums.ctypes.data, *(t.data_ptr() for t in dense))
-    threads = openmp.plan(rows * columns, item * len(addresses))
-    share_rows(openmp.start(), threads, runner, (columns, rows), item, distances, addresses)
+    shape = (columns, rows)
+    run_rows(openmp.start(), openmp.plan, runner.kernel, shape, item, distances, addresses)
 
 
 @cache

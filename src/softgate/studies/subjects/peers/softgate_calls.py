@@ -9,7 +9,8 @@ from softgate.lower.target import host
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.routes import Runner
-from softgate.runtime.threads import POOL, set_threads, share
+from softgate.runtime.threads import set_threads
+from softgate.runtime.ufunc import over_arrays
 
 from .timed_call import Array, BenchTask, Call, TimedCall
 
@@ -47,8 +48,7 @@ def _copy(task: BenchTask) -> Call:
     runner = Runner(kernels.once("copy", compile_copy), np.empty(0))
 
     def copied(out: Array, source: Array) -> None:
-        addresses = (out.ctypes.data, source.ctypes.data)
-        share(POOL.start, POOL.plan(out.nbytes, 1), runner, out.nbytes, 1, addresses)
+        over_arrays(runner, [x.reshape(-1).view(np.uint8) for x in (out, source)])
 
     def call() -> None:
         out = task.out if task.reused else np.empty_like(task.out)

@@ -1,0 +1,471 @@
+"""NumPy ufuncs whose inner loops call kernels, made through NumPy's C API without a compiler.
+
+A ufunc has the function's parameters at their defaults, or takes them as float64 operands after the
+others. Kernels are compiled when a loop first runs, so a ufunc that another library keeps works at
+any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from softgate.catalogue import Entry
+from softgate.catalogue.gated import GatedEntry
+from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, Format, dtype_of, round_to
+
+from . import kernels, tables
+from .arrays import Array, check_call, iterated, overlap, same_memory
+from .routes import Entries, Parameters, Route, Runner, route_of
+from .threads import MIN_CHUNK_BYTES, POOL, SERIAL, THREADS, address_of, run_rows, share
+
+KNOWN_ABI = 0x2000000
+"""The version of NumPy's C ABI, of which the layout of a ufunc and the table's places are part."""
+FROM_FUNCTIONS, REGISTER_LOOP = 1, 2
+"""The places of PyUFunc_FromFuncAndData and PyUFunc_RegisterLoopForType in the table."""
+UNIFORM, VARYING, SHARE = range(3)
+"""The reasons of a request: a record for uniform or varying parameters, or a call on threads."""
+DONE = 1
+"""The answer where results have been computed."""
+PICKLED_FROM = "softgate.runtime.registry"
+"""The module in which `pickle` finds ufuncs by name."""
+MOST_RECORDS = 128
+"""Records of parameters that a loop keeps; one of a 16-bit format may hold a table of 128 kB."""
+
+
+class _Ufunc(ctypes.Structure):
+    """The fields after the head of NumPy's PyUFuncObject, up to the object that it owns."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
+        *((name, ctypes.c_void_p) for name in ("functions", "data")),
+        *((name, ctypes.c_int) for name in ("ntypes", "reserved")),
+        *((name, ctypes.c_void_p) for name in ("name", "types", "doc", "ptr", "obj")),
+    )
+
+
+@cache
+def _numpy() -> tuple[Callable[..., Any], Callable[..., int]]:
+    """Return PyUFunc_FromFuncAndData and PyUFunc_RegisterLoopForType of NumPy's C API.
+
+    Raises ImportError if its ABI is not known.
+    """
+    umath: Any = import_module("numpy._core._multiarray_umath")
+
+    def pointers(capsule: Any) -> Any:
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        return ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(pointers(umath._ARRAY_API)[0])()
+    if version != KNOWN_ABI:
+        raise ImportError(
+            f"NumPy {np.__version__} has version {version:#x} of its C ABI: expected "
+            f"{KNOWN_ABI:#x}, which every NumPy 2 has; install numpy>=2,<3"
+        )
+    table = pointers(umath._UFUNC_API)
+    address, integer, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
+    from_functions = ctypes.PYFUNCTYPE(
+        ctypes.py_object, *[address] * 3, *[integer] * 4, *[text] * 2, integer
+    )
+    register = ctypes.PYFUNCTYPE(integer, ctypes.py_object, integer, *[address] * 3)
+    return from_functions(table[FROM_FUNCTIONS]), register(table[REGISTER_LOOP])
+
+
+class Record:
+    """A kernel and the parameters that it holds for, as an inner loop reads them."""
+
+    def __init__(self, runner: Runner, values: Sequence[float] = ()) -> None:
+        self.runner = runner
+        self._words = np.array([*runner.kernel, *np.array(values, np.float64).view(np.int64)])
+        self.address: int = self._words.ctypes.data
+
+
+class Loop:
+    """The inner loop of a ufunc for one format, and the kernels that it has called."""
+
+    def __init__(
+        self,
+        storage: Format,
+        entry: Entries,
+        quantity: str,
+        arithmetic: str | None,
+        result: int | None,
+        parameters: bool,
+    ) -> None:
+        self.storage, self.entry, self.quantity = storage, entry, quantity
+        self.arithmetic = arithmetic
+        self.defaults = {p.name: p.default for p in entry.parameters}
+        self.names = list(self.defaults) if parameters else []
+        self.swapped = isinstance(entry, GatedEntry) and entry.position == "second"
+        self.inputs = len(kernels.input_names(entry, quantity))
+        self.results = 1 if result is not None else kernels.results_of(entry, quantity)
+        self.result = 1 - result if self.swapped and result is not None else result
+        """The only result of the kernel, if it has several."""
+        moved = storage.itemsize * (self.inputs + self.results)
+        numbers = (storage.itemsize, 4 * MIN_CHUNK_BYTES // moved, ctypes.addressof(THREADS))
+        self.words = (ctypes.c_int64 * 6)(0, 0, 0, *numbers)
+        self.address = ctypes.addressof(self.words)
+        self.code = address_of(
+            _inner_loop(self.inputs, self.results, len(self.names), self.swapped)
+        )
+        self._records: OrderedDict[Parameters, Record] = OrderedDict()
+        self._varying: Record | None = None
+        self._retired: list[Record] = []
+        _loops[self.address] = self
+
+    @property
+    def types(self) -> list[int]:
+        """NumPy's numbers of the operands' dtypes."""
+        number: int = dtype_of(self.storage).num
+        scalars = [np.dtype(np.float64).num] * len(self.names)
+        return [number] * self.inputs + scalars + [number] * self.results
+
+    def uniform(self, args: Any, steps: Any, count: int) -> int:
+        """Return the address of the record for the parameters in `args`; DONE where computed."""
+        places = args[self.inputs : self.inputs + len(self.names)]
+        values = [ctypes.c_double.from_address(place).value for place in places]
+        key = tuple((self.defaults | dict(zip(self.names, values, strict=True))).items())
+        with kernels.BUILDING:
+            record = self._records.get(key)
+            if record is None:
+                try:
+                    self.entry.check(dict(key))
+                except ValueError:  # functions check parameters; libraries try values of their own
+                    return self._without_value(args, steps, count)
+                options = self.arithmetic, key, self.result
+                route = route_of(self.entry, self.quantity, self.storage, *options)
+                if route.storage is not self.storage:
+                    return self._in_float64(args, steps, count)
+                record = self._records[key] = Record(route.runner(), values)
+            self._records.move_to_end(key)
+            self.words[0] = record.address
+            if len(self._records) > MOST_RECORDS:
+                self._retired.append(self._records.popitem(last=False)[1])
+            if self.words[2] == 1:  # this thread alone is in the loop
+                self._retired.clear()
+        return record.address
+
+    def varying(self, args: Any, steps: Any, count: int) -> int:
+        """Return the address of the record for varying parameters; DONE where computed."""
+        if self.storage.bits < 32 and isinstance(self.entry, Entry):
+            return self._rounded(self.entry, args, steps, count)
+        with kernels.BUILDING:
+            if self._varying is None:
+                route = self._route_of_varying(self.quantity, self.storage)
+                self._varying = Record(route.runner())
+                self.words[1] = self._varying.address
+        return self._varying.address
+
+    def _route_of_varying(self, quantity: str, storage: Format) -> Route:
+        wider = FLOAT64 if self.arithmetic else None
+        return Route(self.entry, quantity, storage, wider, varying=True, result=self.result)
+
+    def _without_value(self, args: Any, steps: Any, count: int) -> int:
+        """Fill the results with NaN."""
+        *_, outs = self._operands(args, steps, count)
+        for out in outs:
+            out[...] = np.nan
+        return DONE
+
+    def _rounded(self, entry: Entry, args: Any, steps: Any, count: int) -> int:
+        """Compute what tables for the parameters of each element would contain."""
+        inputs, values, (out,) = self._operands(args, steps, count)
+        with np.errstate(all="ignore"):  # signalling NaNs
+            x, *grads, _ = (*(np.ascontiguousarray(y, np.float64) for y in inputs), None)
+            numbers = {n: np.ascontiguousarray(v) for n, v in zip(self.names, values, strict=True)}
+            quantity = "slope" if grads else self.quantity
+            exact = np.empty(count)
+            runner = self._route_of_varying(quantity, FLOAT64).runner()
+            over_arrays(runner, [exact, x, *numbers.values()])
+            if grads:
+                result = tables.backward_at(entry, self.storage, x, grads[0], exact, numbers)
+            else:
+                result = tables.rounded_at(entry, quantity, self.storage, x, exact, numbers)
+            out[...] = result.astype(out.dtype)
+        return DONE
+
+    def _in_float64(self, args: Any, steps: Any, count: int) -> int:
+        """Compute in float64 and round: gated functions of 16 bits with a tiny parameter."""
+        inputs, values, outs = self._operands(args, steps, count)
+        if not self.names:
+            values = [np.full(count, value) for value in self.defaults.values()]
+        if self.swapped:
+            inputs[:2], outs = inputs[1::-1], outs[::-1]
+        runner = self._route_of_varying(self.quantity, FLOAT64).runner()
+        with np.errstate(all="ignore"):  # signalling NaNs; rounding may overflow
+            wide = [np.ascontiguousarray(x, np.float64) for x in (*inputs, *values)]
+            computed = [np.empty(count) for _ in outs]
+            over_arrays(runner, [*computed, *wide])
+            for out, result in zip(outs, computed, strict=True):
+                out[...] = round_to(result, self.storage).astype(out.dtype)
+        return DONE
+
+    def _operands(self, args: Any, steps: Any, count: int) -> tuple[list[Array], ...]:
+        """Return the inputs, parameters and results of a call as arrays."""
+        dtypes = [dtype_of(self.storage), np.dtype(np.float64), dtype_of(self.storage)]
+        parts, start = [], 0
+        for dtype, length in zip(dtypes, (self.inputs, len(self.names), self.results), strict=True):
+            places = range(start, start + length)
+            parts.append([_elements(args[i], steps[i], count, dtype) for i in places])
+            start += length
+        return tuple(parts)
+
+
+_loops: WeakValueDictionary[int, Loop] = WeakValueDictionary()
+_raised: deque[type[BaseException]] = deque(maxlen=1000)
+
+
+class _Memory:
+    """Elements at an address, as NumPy reads them."""
+
+    def __init__(self, address: int, step: int, count: int, item: int) -> None:
+        self.__array_interface__ = {
+            "data": (address, False), "shape": (count,), "strides": (step,),
+            "typestr": f"|V{item}", "version": 3,
+        }  # fmt: skip
+
+
+def _elements(address: int, step: int, count: int, dtype: np.dtype[Any]) -> Array:
+    return np.asarray(_Memory(address, step, count, dtype.itemsize)).view(dtype)
+
+
+def _serve(reason: int, data: int, args: int, steps: int, count: int) -> int:
+    """Answer an inner loop, as `lower/ufunc_loop.py` describes."""
+    try:
+        words = ctypes.cast(args, ctypes.POINTER(ctypes.c_int64))
+        loop = _loops[data]
+        if reason == SHARE:
+            _share(loop, words, count)
+            return DONE
+        strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
+        return (loop.varying if reason == VARYING else loop.uniform)(words, strides, count)
+    except BaseException as error:
+        return -id(_class_of(error))
+
+
+def _class_of(error: BaseException) -> type[BaseException]:
+    """Return a class whose instances, made without arguments, are like `error`."""
+    kind = type(error)
+    if error.args:
+        original, arguments, name = kind, error.args, kind.__name__
+        space = {
+            "__init__": lambda self, *_: original.__init__(self, *arguments),
+            "__module__": kind.__module__,
+        }
+        kind = type(name, (original,), space)
+    _raised.append(kind)
+    return kind
+
+
+def over_arrays(runner: Runner, arrays: Sequence[Array]) -> None:
+    """Run a kernel over dense arrays of one size, results first."""
+    addresses = [x.ctypes.data for x in arrays]
+    count, item = arrays[0].size, arrays[0].itemsize
+    threads = 1 if count < SERIAL else POOL.plan(count, item * len(arrays))
+    if threads == 1:
+        runner.run(*addresses, runner.address, count)
+    else:
+        share(POOL.start, threads, runner.kernel, count, item, addresses)
+
+
+def _share(loop: Loop, words: Any, count: int) -> None:
+    """Divide dense operands among threads."""
+    code, constants, operands = words[0:3]
+    addresses, item = words[3 : 3 + operands], loop.storage.itemsize
+    threads = POOL.plan(count, item * operands)
+    share(POOL.start, threads, (code, constants), count, item, addresses)
+
+
+SERVE = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
+)(_serve)
+
+
+@cache
+def _inner_loop(inputs: int, results: int, parameters: int, swapped: bool) -> Callable[..., None]:
+    from softgate.lower.ufunc_loop import InnerLoop, compile_ufunc_loop
+
+    serve = ctypes.cast(SERVE, ctypes.c_void_p).value or 0
+    return compile_ufunc_loop(InnerLoop(inputs, results, parameters, swapped), serve)
+
+
+def name_of(
+    function: str, quantity: str, arithmetic: str | None, result: int | None, parameters: bool
+) -> str:
+    """Return the name of a ufunc."""
+    parts = [function] if quantity == "value" else [function, quantity]
+    parts += [part for part in (arithmetic, None if result is None else str(result)) if part]
+    return "_".join([*parts, "of_parameters"] if parameters else parts)
+
+
+def make(
+    entry: Entries,
+    quantity: str,
+    arithmetic: str | None,
+    result: int | None,
+    parameters: bool,
+    name: str,
+    documentation: str,
+) -> np.ufunc:
+    """Return a ufunc of the operands of a function; its kernels live as it does.
+
+    With `result`, of one result among several. With `parameters`, these are operands too.
+    """
+    from_functions, register = _numpy()
+    builtin = [fmt for fmt in FORMATS.values() if dtype_of(fmt).isbuiltin == 1]
+    if len(kernels.input_names(entry, quantity)) == 1 and not parameters:
+        builtin.reverse()  # NumPy takes the first into which integers fit
+    others = [fmt for fmt in FORMATS.values() if fmt not in builtin]
+    others += BYTE_FORMATS.values() if entry.operands == 1 else ()
+    first, rest = (
+        [Loop(fmt, entry, quantity, arithmetic, result, parameters) for fmt in formats]
+        for formats in (builtin, others)
+    )
+    pointers = ctypes.c_void_p * len(first)
+    functions, data = pointers(*(x.code for x in first)), pointers(*(x.address for x in first))
+    codes = bytes(number for loop in first for number in loop.types)
+    types = ctypes.create_string_buffer(codes, len(codes))
+    texts = name.encode(), documentation.encode()
+    ufunc: np.ufunc = from_functions(
+        ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), len(first),
+        first[0].inputs + len(first[0].names), first[0].results, -1, *texts, 0,
+    )  # fmt: skip
+    fields = _Ufunc.from_address(id(ufunc) + object.__basicsize__)
+    if (fields.nargs, fields.functions) != (ufunc.nargs, ctypes.addressof(functions)):
+        raise ImportError(
+            f"NumPy {np.__version__} has ufuncs of an unknown layout: install numpy>=2,<3"
+        )
+    for loop in rest:
+        numbers = (ctypes.c_int * ufunc.nargs)(*loop.types)  # NumPy copies them
+        arguments = loop.code, ctypes.addressof(numbers), loop.address
+        if register(ufunc, dtype_of(loop.storage).num, *arguments):
+            raise RuntimeError(f"NumPy did not register a loop for {loop.storage.name}")
+    owned = (first, rest, functions, data, types, texts)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))
+    fields.obj = id(owned)  # freed with the ufunc
+    with suppress(AttributeError):  # where NumPy lacks it, pickle looks in all modules
+        ufunc.__module__ = PICKLED_FROM
+    return ufunc
+
+
+SEVERAL_THREADS = MIN_CHUNK_BYTES // 4
+"""Arrays of fewer elements are not worth a second thread, whatever their format."""
+
+
+@dataclass(frozen=True)
+class ArrayPlan:
+    """A call of ufuncs; `route` is the kernel where NumPy arrays have one for all elements.
+
+    Arrays of other libraries allow for one result, so each of several has a ufunc of its own.
+    """
+
+    ufuncs: tuple[np.ufunc, ...]
+    inputs: tuple[Any, ...]
+    parameters: tuple[Array, ...]
+    options: Mapping[str, Any]
+    route: Route | None
+    names: tuple[str, ...]
+    """Those of the operands and parameters."""
+
+    def run(self, out: Any) -> Any:
+        """Return what a ufunc returns."""
+        if self.route is not None and not self.options:
+            results = self._over_memory(out)
+            if results is not None:
+                return results
+        operands, results = (*self.inputs, *self.parameters), len(self.ufuncs)
+        if results > 1:
+            outs = (None,) * results if out is None else out
+            pairs = zip(self.ufuncs, outs, strict=True)
+            return tuple(ufunc(*operands, out=part, **self.options) for ufunc, part in pairs)
+        (ufunc,) = self.ufuncs
+        options = self.options if out is None else {**self.options, "out": out}
+        try:
+            return ufunc(*operands, **options)
+        except (TypeError, ValueError):
+            if all(isinstance(x, np.ndarray) for x in self.inputs):
+                check_call(dict(zip(self.names, operands, strict=True)), out, ufunc.nout)
+            raise
+
+    def _over_memory(self, out: Any) -> Any:
+        """Return results for operands that the ufunc would compute slowly; None for all others.
+
+        It computes rows one after the other, on one thread. Large ones are divided among threads,
+        and rows of few elements are copied first.
+        """
+        assert self.route is not None
+        count, first = self.route.results, self.inputs[0]
+        outs = out if isinstance(out, tuple) else (None,) * count if out is None else (out,)
+        targets = [x for x in outs if x is not None]
+        operands = [*self.inputs, *targets]
+        if len(outs) != count or not all(_is_plain(x, first) for x in operands):
+            return None
+        if self.route.storage.itemsize != first.itemsize:  # the loop converts
+            return None
+        if len(targets) > 1 and targets[0].size and same_memory(*targets):
+            shape = targets[0].shape
+            raise ValueError(f"out has one array twice, of shape {shape}: expected two arrays")
+        if overlap(self.inputs, targets):
+            return None
+        large = POOL.size > 1 and first.size >= SEVERAL_THREADS
+        if all(x.flags.c_contiguous and x.shape == first.shape for x in operands):
+            if not large:
+                return None
+            results = [np.empty(first.shape, first.dtype) if x is None else x for x in outs]
+            over_arrays(self.route.runner(), self._ordered(results, self.inputs))
+            return results[0] if count == 1 else tuple(results)
+        try:
+            iterator = iterated(self.inputs, outs)
+        except ValueError:  # the ufunc raises it too
+            return None
+        views, results = iterator.itviews, iterator.operands[len(self.inputs) :]
+        if views[0].ndim < 2 or not views[0].size:
+            return None
+        if views[0].shape[-1] < SHORT_ROW:
+            return self._of_copies(results)
+        item = first.itemsize
+        rows = all(x.strides[1] == item and x.strides[0] % item == 0 for x in views)
+        if not large or views[0].ndim > 2 or not rows:
+            return None
+        ordered = self._ordered(views[len(self.inputs) :], views[: len(self.inputs)])
+        addresses = [x.ctypes.data for x in ordered]
+        distances = [x.strides[0] // item for x in ordered]
+        kernel = self.route.runner().kernel
+        run_rows(POOL.start, POOL.plan, kernel, views[0].shape, item, distances, addresses)
+        return results[0] if count == 1 else tuple(results)
+
+    def _of_copies(self, results: Sequence[Array]) -> Any:
+        """Return results, written by way of dense copies of all operands."""
+        shape = results[0].shape
+        copies = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in self.inputs]
+        computed = self.ufuncs[0](*copies, *self.parameters)
+        parts = computed if isinstance(computed, tuple) else (computed,)
+        for result, part in zip(results, parts, strict=True):
+            result[...] = part
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _ordered(self, results: Sequence[Array], inputs: Sequence[Array]) -> list[Array]:
+        """Return operands in the order of the kernel."""
+        assert self.route is not None
+        if isinstance(self.route.entry, GatedEntry) and self.route.entry.position == "second":
+            return [*results[::-1], inputs[1], inputs[0], *inputs[2:]]
+        return [*results, *inputs]
+
+
+SHORT_ROW = 16
+"""Rows of fewer elements are copied first: the call of a loop takes as long as 50 elements."""
+
+
+def _is_plain(x: Any, like: Any) -> bool:
+    """Return whether `x` is an array of NumPy itself, in the native format of `like`."""
+    return type(x) is np.ndarray and x.dtype == like.dtype and x.dtype.isnative and x.flags.aligned
