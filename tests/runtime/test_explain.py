@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pandas as pd
 import pytest
 
 import softgate as sg
@@ -25,6 +26,13 @@ import softgate as sg
         (np.zeros(4, ">f8"), {}, ["converted to float64 first"]),
         (np.zeros(33, np.uint8)[1:].view(np.float64), {}, ["copied in blocks: not aligned"]),
         ([1, 2], {}, ["float64[2]"]),
+        (pd.Series([1.0, 2.0]), {}, ["gelu of float64[2]", "called by the Series"]),
+        (np.zeros((4, 2)), {"activation": "prelu", "slope": np.ones(2)}, ["slope per element"]),
+        (
+            np.zeros(4, np.float16),
+            {"activation": "elu", "alpha": np.ones(4)},
+            ["correctly rounded"],
+        ),
     ],
 )
 def test_paths(x: Any, keywords: dict[str, Any], phrases: list[str]) -> None:

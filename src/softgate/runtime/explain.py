@@ -11,6 +11,7 @@ from softgate.records.text import a_type
 
 from . import arrays
 from .activation import Activation, Function
+from .arrays import check_call
 from .dispatch import Call, Explanation, adapter_for
 from .gated import Gated
 from .kernels import QUANTITIES
@@ -95,24 +96,38 @@ def explain(
 def _of_arrays(call: Call) -> Explanation:
     """Return how NumPy computes a call; of backward, at one operand without the gradient."""
     function = call.function
-    plan = function.plan_arrays(call._replace(operands=function.pair_of(call)))
+    other = next((type(x).__name__ for x in call.operands if arrays.overrides(x)), None)
+    operands = tuple(np.asarray(x) if arrays.overrides(x) else x for x in call.operands)
+    call = call._replace(operands=operands)
+    varying = [name for name, x in call.parameters.items() if isinstance(x, np.ndarray) and x.ndim]
+    function.parameter_arrays(call.parameters)  # raises if one is invalid
+    numbers = {name: x for name, x in call.parameters.items() if name not in varying}
+    pair = function.pair_of(call)
+    plan = function.plan_arrays(call._replace(operands=pair, parameters=numbers))
     route, inputs = plan.route, plan.inputs
     assert route is not None
-    whole = len(call.operands) < function.nin  # split in two
+    whole = len(operands) < function.nin  # split in two
     outs = call.out if isinstance(call.out, tuple) else (call.out,) * route.results
     for out in outs:
         if not isinstance(out, np.ndarray | None):
             raise TypeError(f"out is {a_type(out)}: expected a numpy.ndarray")
+    check_call(dict(zip(plan.names, inputs, strict=False)), outs, route.results)
     if whole and call.quantity in ("slope", "backward"):
         outs = (None,) * route.results
     shape = np.broadcast_shapes(*(x.shape for x in inputs))
-    first = arrays.as_array(call.operands[0])
+    first = arrays.as_array(operands[0])
+    computed_by = route.describe()
+    if varying:
+        if route.uses_table:
+            computed_by = f"the float64 kernel, correctly rounded to {route.storage.name}"
+        computed_by += f", {' and '.join(varying)} per element"
+    memory = arrays.memory(inputs if whole else operands, inputs, outs)
     return Explanation(
         activation=function.name,
         quantity=call.quantity,
         shape=first.shape if whole else shape,
         dtype=first.dtype.name,
-        computed_by=route.describe(),
-        memory=arrays.memory(inputs if whole else call.operands, inputs, outs),
+        computed_by=computed_by,
+        memory=f"called by the {other}" if other else memory,
         threads=POOL.plan(prod(shape), first.itemsize * (len(route.inputs) + route.results)),
     )
