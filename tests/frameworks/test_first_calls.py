@@ -39,5 +39,10 @@ def test_a_framework_that_refuses_operators_gets_right_results(framework: str) -
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("lines", ["24", pytest.param("all", marks=pytest.mark.exhaustive)])
 def test_the_call_after_an_interrupted_first_call_is_right(framework: str, lines: str) -> None:
-    """An interrupt at each line of softgate that the call reaches; by default, at some of them."""
-    assert ", 0 failures" in run("interrupted_call.py", framework, lines)
+    """An interrupt at each line of softgate that the call reaches; by default, at some of them.
+
+    Those are in the adapters, which register.
+    """
+    everywhere = lines == "all" or framework in ("numpy", "pickles")
+    files = () if everywhere else ("frameworks/",)
+    assert ", 0 failures" in run("interrupted_call.py", framework, lines, *files)
