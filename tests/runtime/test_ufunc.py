@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from functools import reduce
 from itertools import accumulate
 from typing import Any
@@ -239,3 +240,33 @@ def test_an_unknown_abi_is_an_error_of_the_first_call() -> None:
     )
     assert "C ABI" in result.stdout
     assert "install numpy" in result.stdout
+
+
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    before = sg.get_threads()
+    sg.set_threads(3)
+    yield
+    sg.set_threads(before)
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize("shift", [1, 64, 1000])
+def test_large_results_over_the_start_of_their_input(shift: int) -> None:
+    """NumPy does not copy such inputs: they are read before they are overwritten."""
+    x = sample(1 << 21)
+    expected = sg.gelu(x[shift:].copy())
+    assert np.array_equal(sg.gelu(x[shift:], out=x[:-shift]), expected)
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize("dtype", DTYPES[:4], ids=lambda dtype: dtype.__name__)
+def test_large_arrays_of_parameters(dtype: Any) -> None:
+    """Elements and parameters have different sizes, and threads take parts of both."""
+    x, beta = sample(300_001, dtype=dtype), np.linspace(0.5, 2.5, 300_001)
+    for function in (sg.swiglu, sg.swiglu.slope):
+        parts = [
+            function(*[x[i : i + 999]] * 2, beta=beta[i : i + 999]) for i in range(0, x.size, 999)
+        ]
+        expected = np.concatenate(parts, axis=-1)
+        assert np.array_equal(function(x, x, beta=beta), expected)

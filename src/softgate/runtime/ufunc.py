@@ -279,11 +279,37 @@ def over_arrays(runner: Runner, arrays: Sequence[Array]) -> None:
 
 
 def _share(loop: Loop, words: Any, count: int) -> None:
-    """Divide dense operands among threads."""
+    """Divide dense operands among threads, results first and varying parameters last.
+
+    One thread computes all in order if a result overlaps the start of an input, as NumPy allows.
+    """
     code, constants, operands = words[0:3]
-    addresses, item = words[3 : 3 + operands], loop.storage.itemsize
-    threads = POOL.plan(count, item * operands)
-    share(POOL.start, threads, (code, constants), count, item, addresses)
+    kernel, addresses, item = (code, constants), words[3 : 3 + operands], loop.storage.itemsize
+    varying = operands - loop.results - loop.inputs
+    sizes = [item] * (operands - varying) + [8] * varying
+    inputs = list(zip(addresses, sizes, strict=True))[loop.results :]
+    overlapping = any(
+        x < out + count * item and out < x + count * size and (x, size) != (out, item)
+        for out in addresses[: loop.results]
+        for x, size in inputs
+    )
+    plan = _one_thread if overlapping else POOL.plan
+    if not varying:
+        share(POOL.start, plan(count, item * operands), kernel, count, item, addresses)
+        return
+    rest = count % ROW
+    for start, rows, columns in ((0, count // ROW, ROW), (count - rest, 1, rest)):
+        distances = [columns * size // item for size in sizes]
+        places = [x + start * size for x, size in zip(addresses, sizes, strict=True)]
+        run_rows(POOL.start, plan, kernel, (rows, columns), item, distances, places)
+
+
+ROW = 4096
+"""Elements of the parts that are divided among threads where operands have several sizes."""
+
+
+def _one_thread(_count: int, _item: int) -> int:
+    return 1
 
 
 SERVE = ctypes.CFUNCTYPE(
