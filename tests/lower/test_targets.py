@@ -210,10 +210,10 @@ def tally_case(fmt: Format) -> Case:
     def run(kernel: Callable[..., None]) -> list[Any]:
         operands = [inputs(fmt, i) for i in range(3)]
         sums = np.zeros((1 + len(column_sums.FIELDS), columns))
-        settings = np.array([columns] * 4 + [0] * 3)
-        settings[4:].view(np.float64)[:] = 0.1, -1.0, 1.0
+        settings = np.array([columns] * 4 + [0] * 3 + [rows])
+        settings[4:7].view(np.float64)[:] = 0.1, -1.0, 1.0
         arrays = (sums, *operands, settings)
-        kernel(*(a.ctypes.data for a in arrays), 0, rows, columns)
+        kernel(*(a.ctypes.data for a in arrays), columns)
         return [sums.view(np.uint64).ravel()]
 
     return Case(lambda cpu: column_sums.build_tally(fmt, cpu), run, FLOAT64)

@@ -24,8 +24,8 @@ SUMS = ("first", "second", "third", "openness", "input_square")
 FIELDS = (*COUNTS, *SUMS)
 """The sums of each column: one row each of the table of sums, after the row of shifts."""
 
-SETTINGS = ("stride_x", "stride_y", "stride_slope", "stride_sums", "flat", "low", "high")
-"""The settings of a call, one 64-bit word each: row strides, and three float64."""
+SETTINGS = ("stride_x", "stride_y", "stride_slope", "stride_sums", "flat", "low", "high", "rows")
+"""The settings of a call, one 64-bit word each: row strides, three float64, the number of rows."""
 
 BLOCK = 64
 DOUBLE = REAL["float64"]
@@ -56,23 +56,24 @@ class _Column:
 
 def compile_tally(storage: Format) -> Callable[..., None]:
     """Return the kernel that `build_tally` describes."""
-    return compile_module(build_tally(storage), pointers=6, counts=2)
+    return compile_module(build_tally(storage), pointers=5)
 
 
 def build_tally(storage: Format, target: Target = HOST) -> ir.Module:
-    """Return the module of kernel(sums, x, value, slope, settings, unused, rows, columns).
+    """Return the module of kernel(sums, x, value, slope, settings, columns).
 
     `sums` is a table of float64: the row of shifts, which is read, and a row for each of `FIELDS`,
     which is added to. All addresses are those of the first column; elements with a non-finite input
     or output are skipped.
     """
-    module, b, arguments = function(6, counts=2)
-    sums, *operands, settings, _, rows, columns = arguments
+    module, b, arguments = function(5)
+    sums, *operands, settings, columns = arguments
     for argument in arguments:
         if argument.type == POINTER:
             argument.add_attribute("noalias")
     strides = [_setting(b, settings, i, INDEX) for i in range(4)]
     flat, low, high = (_setting(b, settings, 4 + i, DOUBLE) for i in range(3))
+    rows = _setting(b, settings, 7, INDEX)
     local = b.alloca(DOUBLE, size=(1 + len(FIELDS)) * BLOCK)
     limit = ir.Constant(INDEX, BLOCK)
     element = STORED[storage.name]

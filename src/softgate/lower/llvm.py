@@ -431,7 +431,8 @@ CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "constants")
 element, `kernel` the address of a loop, `constants` that of its parameters or table.
 
 Over rows, `next`, `count` and `step` count rows; the length of a row and the row
-stride of each operand in elements precede the addresses."""
+stride of each operand in elements precede the addresses. A kernel is called for each row; if the
+length is 0, once for all rows of a chunk."""
 
 
 def compile_chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
@@ -473,11 +474,12 @@ def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
         places = [b.inttoptr(b.add(base, by), POINTER) for base, by in moved]
         b.call(loop, [*places, b.inttoptr(constants, POINTER), elements])
 
-    if rows:
-        with CountedLoop(b, size) as i:
-            call(b.add(start, i), word(len(CHUNK_FIELDS)))
-    else:
-        call(start, size)
+    columns = word(len(CHUNK_FIELDS)) if rows else INDEX(0)
+    with b.if_else(b.icmp_signed("==", columns, INDEX(0))) as (whole, one_by_one):
+        with whole:
+            call(start, size)
+        with one_by_one, CountedLoop(b, size) as i:
+            call(b.add(start, i), columns)
     b.branch(take)
     b.position_at_end(done)
     b.ret_void()

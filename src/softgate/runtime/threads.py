@@ -151,6 +151,20 @@ def run_rows(
             moved_by = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
             share(start, threads, kernel, columns, item, tuple(moved_by))
         return
+    share_rows(start, threads, kernel, shape, item, distances, addresses)
+
+
+def share_rows(
+    start: Start,
+    threads: int,
+    kernel: tuple[int, int],
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Divide rows among threads; of 0 columns, a kernel is called once for many rows."""
+    (rows, columns), operands = shape, len(addresses)
     step = -(-rows // (threads * CHUNKS))
     words = (0, rows, step, item, *kernel, columns, *distances, *addresses)
     job = (ctypes.c_int64 * len(words))(*words)

@@ -26,7 +26,7 @@ from softgate.frameworks.torch.cpu_kernels import DTYPES
 from softgate.lower.column_sums import FIELDS, SETTINGS, compile_tally
 from softgate.runtime import kernels
 from softgate.runtime.routes import Runner
-from softgate.runtime.threads import run_rows
+from softgate.runtime.threads import share_rows
 
 Float64s = npt.NDArray[np.float64]
 
@@ -117,14 +117,15 @@ def _add_by_loop(sums: Float64s, tensors: tuple[Tensor, ...], bounds: Saturation
     words = np.zeros(len(SETTINGS), np.int64)
     words[: len(dense)] = [t.stride(0) for t in dense]
     words[len(dense)] = columns
-    words[len(dense) + 1 :].view(np.float64)[:] = bounds.flat, bounds.low, bounds.high
+    words[len(dense) + 1 : -1].view(np.float64)[:] = bounds.flat, bounds.low, bounds.high
+    words[-1] = rows
     runner = Runner(_loop(tensors[0].dtype), words)
     item = dense[0].element_size()
     # It divides what it calls rows, here columns, so distances are between columns.
     distances = (sums.itemsize // item, *(1 for _ in dense))
     addresses = (sums.ctypes.data, *(t.data_ptr() for t in dense))
-    shape = (columns, rows)
-    run_rows(openmp.start(), openmp.plan, runner.kernel, shape, item, distances, addresses)
+    threads = openmp.plan(rows * columns, item * len(addresses))
+    share_rows(openmp.start(), threads, runner.kernel, (columns, 0), item, distances, addresses)
 
 
 @cache
