@@ -61,7 +61,7 @@ def explain(
     --------
     >>> import numpy as np, softgate as sg
     >>> print(sg.explain(np.zeros((2, 3), np.float32)[:, ::-1], "relu"))
-    relu of float32[2, 3]: the float32 kernel; copied first: not contiguous; 1 thread
+    relu of float32[2, 3]: the float32 kernel; copied in blocks: not contiguous; 1 thread
     >>> print(sg.explain((np.zeros(4), np.zeros(4)), sg.swiglu))
     swiglu of float64[4]: the float64 kernel; input not copied; 1 thread
     """
