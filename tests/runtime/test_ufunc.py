@@ -114,18 +114,20 @@ def test_parameters_per_element_are_those_of_single_calls(name: str, dtype: Any)
     """Bit for bit: an array of parameters is the same mechanism as a number."""
     function: Any = getattr(sg, name)
     parameter, default = next(iter(function.parameters.items()))
-    values = default + np.array([0.125, 0.1, 0.3, 1 / 3, 0.7])
-    operands = [sample(40, 5, dtype=dtype, seed=i) for i in range(function.nin)]
-    result = function(*operands, **{parameter: values})
-    for i, value in enumerate(values):
-        alone = function(*(x[:, i].copy() for x in operands), **{parameter: float(value)})
-        assert np.array_equal(result[:, i], alone)
-    if function.nin == 1:
-        gradients = function.backward(operands[0], operands[0][::-1], **{parameter: values})
+    values = default + np.array([0.0, 0.125, 0.1, 0.3, 1 / 3, 0.7])
+    operands = [sample(40, 6, dtype=dtype, seed=i) for i in range(function.nin)]
+    grad = sample(40, 6, dtype=dtype, seed=7)
+    operands[0][:4], grad[:4] = -200, np.array([[-1], [1], [-0.0], [-1e-5]]).astype(dtype)
+    for quantity in ("value", "slope", "curvature", "backward"):
+        method = function if quantity == "value" else getattr(function, quantity)
+        arguments = [*operands, grad] if quantity == "backward" else operands
+        together = np.array(method(*arguments, **{parameter: values}))
         for i, value in enumerate(values):
-            x, grad = operands[0][:, i].copy(), operands[0][::-1, i].copy()
-            alone = function.backward(x, grad, **{parameter: float(value)})
-            assert np.array_equal(gradients[:, i], alone)
+            alone = method(*(x[:, i].copy() for x in arguments), **{parameter: float(value)})
+            expected = np.atleast_2d(np.array(alone))
+            found = together.reshape(*expected.shape, -1)[..., i]
+            assert np.ascontiguousarray(found).tobytes() == expected.tobytes()
+    result = function(*operands, **{parameter: values})
     blocks = function(*(np.tile(x, (30, 1)).T for x in operands), **{parameter: values[:, None]})
     assert np.array_equal(blocks.T[:40], result)
 

@@ -111,9 +111,22 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     narrow_value = specification.quantity == "value" and specification.storage.bits == 16
     if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
         return (entry.value16(f, f.graph.input("x"), specification.storage),)
-    roots = entry.trace(specification.quantity, f, **fixed)
-    roots = roots if isinstance(roots, tuple) else (roots,)
+    roots = _tuple(entry.trace(specification.quantity, f, **fixed))
+    if specification.varying:  # elements with all defaults have the bits of the specialised kernel
+        usual = {p.name: f.number(Fraction(p.default)) for p in entry.parameters}
+        special = _tuple(entry.trace(specification.quantity, f, **usual))
+        for name, number in usual.items():
+            for x, y in zip(fixed[name], number, strict=True):
+                if x is not None:
+                    same = x.same(f.lift(0) if y is None else y)
+                    pairs = zip(special, roots, strict=True)
+                    special = tuple(f.where(same, yes, no) for yes, no in pairs)
+        roots = special
     return roots if specification.result is None else (roots[specification.result],)
+
+
+def _tuple(roots: Node | tuple[Node, ...]) -> tuple[Node, ...]:
+    return roots if isinstance(roots, tuple) else (roots,)
 
 
 def loop(specification: Specification) -> Loop:

@@ -217,15 +217,21 @@ def backward_at(
     x: npt.NDArray[np.float64],
     grad: npt.NDArray[np.float64],
     exact: npt.NDArray[np.float64],
+    signs: npt.NDArray[np.float64],
     parameters: dict[str, npt.NDArray[np.float64]],
 ) -> npt.NDArray[np.float64]:
-    """Return slope·grad for the float64 kernel's slopes `exact`, as `slopes32` gives it."""
+    """Return slope·grad for the float64 kernel's slopes `exact`, as kernels or `slopes32` give it.
+
+    `signs` are the float64 kernel's products, for zeros.
+    """
     with np.errstate(all="ignore"):
         slopes = _slopes32(exact, rounded_at(entry, "slope", fmt, x, exact, parameters), fmt)
         products = slopes * grad.astype(np.float32)
-        if entry.piecewise_linear:
-            products[slopes == 0] = 0
-        return round_to(products.astype(np.float64), fmt) + 0.0  # the sum replaces -0
+        if entry.piecewise_linear:  # kernels have slopes in two parts
+            products = np.where(slopes == 0, 0, exact * grad).astype(np.float32)
+        result = round_to(products.astype(np.float64), fmt)
+        signed = (slopes != 0) & (fmt.bits > 8)
+        return np.where(result == 0, np.where(signed, np.copysign(0.0, signs), 0.0), result)
 
 
 def _decide(

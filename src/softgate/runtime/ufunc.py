@@ -159,9 +159,11 @@ class Loop:
         """Return the address of the record for varying parameters; DONE where computed."""
         if self.storage.bits < 32 and isinstance(self.entry, Entry):
             return self._rounded(self.entry, args, steps, count)
+        route = self._route_of_varying(self.quantity, self.storage)
+        if self.storage.bits < 32 and route.computed_in is FLOAT64:
+            return self._in_float64(args, steps, count)
         with kernels.BUILDING:
             if self._varying is None:
-                route = self._route_of_varying(self.quantity, self.storage)
                 self._varying = Record(route.runner())
                 self.words[1] = self._varying.address
         return self._varying.address
@@ -183,14 +185,18 @@ class Loop:
         with np.errstate(all="ignore"):  # signalling NaNs
             x, *grads, _ = (*(np.ascontiguousarray(y, np.float64) for y in inputs), None)
             numbers = {n: np.ascontiguousarray(v) for n, v in zip(self.names, values, strict=True)}
-            quantity = "slope" if grads else self.quantity
-            exact = np.empty(count)
-            runner = self._route_of_varying(quantity, FLOAT64).runner()
-            over_arrays(runner, [exact, x, *numbers.values()])
+
+            def computed(quantity: str, *arrays: Array) -> Array:
+                runner, result = self._route_of_varying(quantity, FLOAT64).runner(), np.empty(count)
+                over_arrays(runner, [result, *arrays, *numbers.values()])
+                return result
+
+            exact = computed("slope" if grads else self.quantity, x)
             if grads:
-                result = tables.backward_at(entry, self.storage, x, grads[0], exact, numbers)
+                operands = x, grads[0], exact, computed("backward", x, grads[0]), numbers
+                result = tables.backward_at(entry, self.storage, *operands)
             else:
-                result = tables.rounded_at(entry, quantity, self.storage, x, exact, numbers)
+                result = tables.rounded_at(entry, self.quantity, self.storage, x, exact, numbers)
             out[...] = result.astype(out.dtype)
         return DONE
 
