@@ -28,6 +28,11 @@ def sample(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Any:
     return (np.random.default_rng(seed).standard_normal(shape) * 3).astype(dtype)
 
 
+@sg.activation
+def own_silu(f: Any, x: Any, rate: float = 1.0) -> Any:
+    return x * f.sigmoid(rate * x)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("name", ["gelu", "elu", "reglu", "swiglu"])
 def test_ufunc_gives_the_function(name: str, dtype: Any) -> None:
@@ -64,6 +69,20 @@ def test_options_are_those_of_numpy() -> None:
         sg.gelu(x, where=np.ones(4, complex), out=out)
     grads = sg.swiglu.backward(x, x, x, where=where, out=(out, np.zeros_like(x)))
     assert np.array_equal(grads[1] != 0, where & (grads[1] != 0))
+
+
+def test_arguments_with_parameters() -> None:
+    x = sample(6)
+    alpha = np.ma.array(np.linspace(0.5, 1, 6), mask=np.arange(6) == 2)
+    assert sg.elu(x, alpha=alpha).mask.tolist() == alpha.mask.tolist()
+    for dtype in (np.float16, np.float64):
+        wide = sg.elu(x, alpha=0.3, dtype=dtype, casting="same_kind")
+        assert wide.dtype == dtype
+        assert np.array_equal(wide, sg.elu(x.astype(dtype), alpha=0.3))
+    slopes = sg.swiglu.slope(x, x, beta=0.3, dtype=np.float64)
+    assert [part.dtype for part in slopes] == [np.float64] * 2
+    with pytest.raises(ValueError, match="out has 2 arrays: there is one result"):
+        sg.swiglu.slope(x, out=(x[:3].copy(), x[3:].copy()))
 
 
 def test_options_are_refused_for_tensors() -> None:
@@ -201,7 +220,9 @@ def test_no_floating_point_errors() -> None:
 
 
 def test_pickles_and_lifetime() -> None:
-    for function in (sg.gelu.ufunc, sg.elu.ufunc, sg.swiglu.ufunc_of("backward", None, 1, True)):
+    bound = sg.elu.bind(alpha=0.3).ufunc, sg.swiglu.bind(gate="second").ufunc, own_silu.ufunc
+    of_gradient = sg.swiglu.ufunc_of("backward", None, 1, True)
+    for function in (sg.gelu.ufunc, sg.elu.ufunc, of_gradient, *bound, np.tanh):
         assert pickle.loads(pickle.dumps(function)) is function
 
     def made() -> np.ufunc:

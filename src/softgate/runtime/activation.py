@@ -163,7 +163,7 @@ class Function:
                 self.check_parameters(varying)  # raises: limits depend on the parameters
             self.check_parameters(dict.fromkeys(varying.keys() - self._defaults.keys(), 0.0))
             self._check_arrays(values, varying)
-        converted = tuple(np.asarray(values[name], np.float64) for name in self._defaults)
+        converted = tuple(np.asanyarray(values[name], np.float64) for name in self._defaults)
         if key:
             if len(self._checked) > MOST_ROUTES:
                 self._checked.clear()
@@ -211,7 +211,12 @@ class Function:
         ufuncs = tuple(self.ufunc_of(*key, part, bool(parameters)) for part in parts)
         route = None if varying else route
         names = (*self.operand_names(call), *(self._defaults if parameters else ()))
-        return ArrayPlan(ufuncs, tuple(inputs), parameters, call.options, route, names)
+        options = dict(call.options)
+        if parameters and "dtype" in options:  # not of the parameters
+            dtype, nout = options.pop("dtype"), ufuncs[0].nout
+            kinds = [dtype] * len(inputs) + [np.float64] * len(parameters) + [dtype] * nout
+            options["signature"] = tuple(kinds)
+        return ArrayPlan(ufuncs, tuple(inputs), parameters, options, route, names)
 
     def operand_names(self, call: Call) -> tuple[str, ...]:
         """Return the names of a call's operands."""

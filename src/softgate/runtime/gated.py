@@ -273,7 +273,10 @@ class Gated(Function):
                 f"{self.name}: assign the result instead"
             )
         out = np.empty(x.shape, x.dtype.newbyteorder("=")) if call.out is None else call.out
-        (out,) = out if isinstance(out, tuple) else (out,)
+        if isinstance(out, tuple):
+            if len(out) != 1:
+                raise ValueError(f"out has {len(out)} arrays: there is one result")
+            (out,) = out
         self._pair(pair._replace(out=halves.views_of_out(out, x)))
         return out
 

@@ -5,22 +5,23 @@ A pickle of a function contains its name and parameters, not the function.
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from softgate.catalogue import entries
-from softgate.catalogue.gated import GATED
+from softgate.catalogue.gated import GATED, GatedEntry
 
 from .activation import Activation, Function, Parameters
 from .activation import bound as bound_activation
 from .gated import Gated
 from .gated import bound as bound_gated
-from .kernels import QUANTITIES
-from .ufunc import name_of
+from .ufunc import arguments_of
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
@@ -93,19 +94,26 @@ def functions() -> dict[str, Activation | Gated]:
     return {**activations(), **gated()}
 
 
-@cache
-def _ufuncs() -> dict[str, tuple[Function, tuple[Any, ...]]]:
-    """Return each function and the arguments of its `ufunc_of`, by the names of the ufuncs."""
-    keys = list(product(QUANTITIES, (None, "float64"), (None, 0, 1), (False, True)))
-    return {name_of(f.name, *key): (f, key) for f in functions().values() for key in keys}
+_reduce_others: Any = copyreg.dispatch_table[np.ufunc]
 
 
-def __getattr__(name: str) -> Any:
-    """Return a ufunc by its name: pickles of ufuncs name this module."""
-    if name.startswith("_") or name not in _ufuncs():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function, key = _ufuncs()[name]
+def _reduce_ufunc(ufunc: np.ufunc) -> Any:
+    """Return what `pickle` restores a ufunc from: its function and the arguments of `ufunc_of`."""
+    arguments = arguments_of(ufunc)
+    if arguments is None:
+        return _reduce_others(ufunc)
+    entry, *key = arguments
+    function = named(entry.name)
+    if function is None or function.entry is not entry:
+        function = Gated(entry) if isinstance(entry, GatedEntry) else Activation(entry)
+    return _ufunc_of, (function, *key)
+
+
+def _ufunc_of(function: Function, *key: Any) -> np.ufunc:
     return function.ufunc_of(*key)
+
+
+copyreg.pickle(np.ufunc, _reduce_ufunc)
 
 
 def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import ctypes
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -36,8 +35,6 @@ UNIFORM, VARYING, SHARE = range(3)
 """The reasons of a request: a record for uniform or varying parameters, or a call on threads."""
 DONE = 1
 """The answer where results have been computed."""
-PICKLED_FROM = "softgate.runtime.registry"
-"""The module in which `pickle` finds ufuncs by name."""
 MOST_RECORDS = 128
 """Records of parameters that a loop keeps; one of a 16-bit format may hold a table of 128 kB."""
 
@@ -79,6 +76,13 @@ def _numpy() -> tuple[Callable[..., Any], Callable[..., int]]:
     )
     register = ctypes.PYFUNCTYPE(integer, ctypes.py_object, integer, *[address] * 3)
     return from_functions(table[FROM_FUNCTIONS]), register(table[REGISTER_LOOP])
+
+
+class _Owned(NamedTuple):
+    """The object that a ufunc owns."""
+
+    arguments: tuple[Any, ...]
+    memory: tuple[Any, ...]
 
 
 class Record:
@@ -382,12 +386,20 @@ def make(
         arguments = loop.code, ctypes.addressof(numbers), loop.address
         if register(ufunc, dtype_of(loop.storage).num, *arguments):
             raise RuntimeError(f"NumPy did not register a loop for {loop.storage.name}")
-    owned = (first, rest, functions, data, types, texts)
+    key = entry, quantity, arithmetic, result, parameters
+    owned = _Owned(key, (first, rest, functions, data, types, texts))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))
     fields.obj = id(owned)  # freed with the ufunc
-    with suppress(AttributeError):  # where NumPy lacks it, pickle looks in all modules
-        ufunc.__module__ = PICKLED_FROM
     return ufunc
+
+
+def arguments_of(ufunc: np.ufunc) -> tuple[Any, ...] | None:
+    """Return the arguments with which `make` made a ufunc; None for one of another library."""
+    if not _loops:  # the layout of a ufunc has not been checked
+        return None
+    address = _Ufunc.from_address(id(ufunc) + object.__basicsize__).obj
+    owned = ctypes.cast(address, ctypes.py_object).value if address else None
+    return owned.arguments if isinstance(owned, _Owned) else None
 
 
 SEVERAL_THREADS = MIN_CHUNK_BYTES // 4
