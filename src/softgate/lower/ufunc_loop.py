@@ -33,11 +33,12 @@ from .target import (
     gradual_underflow,
 )
 
-DATA = ("current", "varying", "active", "item", "large", "threads")
+DATA = ("current", "varying", "active", "item", "large", "threads", "failed")
 """The words at `data`: the addresses of the record used last and of the one for parameters that
 vary, both 0 at first; how many threads are in the loop; the bytes of an element; from how many
-elements on threads are worth it; and the address of the number of threads. A record that is not
-current may be freed while one thread is in the loop."""
+elements on threads are worth it; the address of the number of threads; and minus the address of the
+exception that is raised where `serve` is interrupted: in rows after an error, this error. A record
+that is not current may be freed while one thread is in the loop."""
 RECORD = ("code", "constants")
 """The words of a record: the address of a kernel and of what it reads beside its operands. The
 values of the parameters follow."""
@@ -95,7 +96,7 @@ class _Builder:
         self.builder = self.code.builder
         self.args, dimensions, self.steps, self.data = self.code.arguments
         self.count = self.code.word(dimensions, 0)
-        self.status = self.code.slot(INDEX)
+        self.status, self.answer = self.code.slot(INDEX), self.code.slot(INDEX)
         count = loop.inputs + loop.parameters + loop.results
         self.buffers = [
             self.builder.bitcast(self.code.slot(INDEX, BLOCK), POINTER) for _ in range(count)
@@ -161,9 +162,12 @@ class _Builder:
         return self.builder.load(self.address(i), typ=INDEX, align=1)
 
     def serve(self, reason: int, args: ir.Value) -> ir.Value:
-        """Emit the call of `serve`."""
-        arguments = (INDEX(reason), self.data, args, self.steps, self.count)
-        return self.code.call("serve", INDEX, *arguments)
+        """Emit the call of `serve`; the answer is 0 if an exception interrupts it."""
+        b, answer = self.builder, self.answer
+        b.store(INDEX(0), answer)
+        arguments = (INDEX(reason), self.data, args, self.steps, self.count, answer)
+        self.code.call("serve", ir.VoidType(), *arguments)
+        return b.load(answer, typ=INDEX)
 
     def over(self, operands: Sequence[int], record: ir.Value) -> None:
         """Emit the calls of the kernel of `record`, by one of four ways."""
@@ -261,8 +265,8 @@ class _Builder:
     def raise_error(self) -> None:
         """Emit the raising of the exception that `serve` returned, if any, in this thread."""
         b, status = self.builder, self.builder.load(self.status, typ=INDEX)
-        interrupt = INDEX(-id(KeyboardInterrupt))
-        status = b.select(b.icmp_signed("==", status, INDEX(0)), interrupt, status)
+        failed = self.code.word(self.data, DATA.index("failed"))
+        status = b.select(b.icmp_signed("==", status, INDEX(0)), failed, status)
         with b.if_then(b.icmp_signed("<", status, INDEX(0))):
             state = self.code.call("PyGILState_Ensure", WORD)
             thread = self.code.call("ident", INDEX)

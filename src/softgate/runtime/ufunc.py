@@ -33,6 +33,8 @@ FROM_FUNCTIONS, REGISTER_LOOP = 1, 2
 """The places of PyUFunc_FromFuncAndData and PyUFunc_RegisterLoopForType in the table."""
 UNIFORM, VARYING, SHARE = range(3)
 """The reasons of a request: a record for uniform or varying parameters, or a call on threads."""
+FAILED = 6
+"""The place of the exception in the words of a loop."""
 DONE = 1
 """The answer where results have been computed."""
 MOST_RECORDS = 128
@@ -117,7 +119,8 @@ class Loop:
         """The only result of the kernel, if it has several."""
         moved = storage.itemsize * (self.inputs + self.results)
         numbers = (storage.itemsize, 4 * MIN_CHUNK_BYTES // moved, ctypes.addressof(THREADS))
-        self.words = (ctypes.c_int64 * 6)(0, 0, 0, *numbers)
+        self.words = (ctypes.c_int64 * 7)(0, 0, 0, *numbers, 0)
+        self.failure = KeyboardInterrupt
         self.address = ctypes.addressof(self.words)
         self.code = address_of(
             _inner_loop(self.inputs, self.results, len(self.names), self.swapped)
@@ -126,6 +129,15 @@ class Loop:
         self._varying: Record | None = None
         self._retired: list[Record] = []
         _loops[self.address] = self
+
+    @property
+    def failure(self) -> type[BaseException]:
+        """The exception that is raised where `_serve` is interrupted."""
+        return self._failure
+
+    @failure.setter
+    def failure(self, kind: type[BaseException]) -> None:
+        self._failure, self.words[FAILED] = kind, -id(kind)
 
     @property
     def types(self) -> list[int]:
@@ -249,18 +261,23 @@ def _elements(address: int, step: int, count: int, dtype: np.dtype[Any]) -> Arra
     return np.asarray(_Memory(address, step, count, dtype.itemsize)).view(dtype)
 
 
-def _serve(reason: int, data: int, args: int, steps: int, count: int) -> int:
-    """Answer an inner loop, as `lower/ufunc_loop.py` describes."""
+def _serve(reason: int, data: int, args: int, steps: int, count: int, place: int) -> None:
+    """Write the answer to an inner loop, as `lower/ufunc_loop.py` describes."""
+    answer = ctypes.c_int64.from_address(place)
     try:
         words = ctypes.cast(args, ctypes.POINTER(ctypes.c_int64))
         loop = _loops[data]
         if reason == SHARE:
             _share(loop, words, count)
-            return DONE
-        strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
-        return (loop.varying if reason == VARYING else loop.uniform)(words, strides, count)
+            result = DONE
+        else:
+            strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
+            result = (loop.varying if reason == VARYING else loop.uniform)(words, strides, count)
+        loop.failure = KeyboardInterrupt
+        answer.value = result
     except BaseException as error:
-        return -id(_class_of(error))
+        _loops[data].failure = kind = _class_of(error)
+        answer.value = -id(kind)
 
 
 def _class_of(error: BaseException) -> type[BaseException]:
@@ -322,9 +339,7 @@ def _one_thread(_count: int, _item: int) -> int:
     return 1
 
 
-SERVE = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
-)(_serve)
+SERVE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_serve)
 
 
 @cache
