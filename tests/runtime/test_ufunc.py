@@ -99,6 +99,9 @@ def test_methods(dtype: Any) -> None:
     function = sg.geglu.ufunc
     assert function.reduce(x) == reduce(function, x)
     assert np.array_equal(function.accumulate(x), list(accumulate(x, function)))
+    tiny = sg.swiglu.bind(beta=1e-40).ufunc
+    assert tiny.reduce(x) == reduce(tiny, x)
+    assert np.array_equal(tiny.accumulate(x), list(accumulate(x, tiny)))
     table = function.reduce(x.reshape(4, 5), axis=0)
     assert np.array_equal(table, [reduce(function, column) for column in x.reshape(4, 5).T])
     assert np.array_equal(function.outer(x[:3], x[:2]), function(x[:3, None], x[:2]))

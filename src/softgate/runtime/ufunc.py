@@ -224,12 +224,17 @@ class Loop:
         if self.swapped:
             inputs[:2], outs = inputs[1::-1], outs[::-1]
         runner = self._route_of_varying(self.quantity, FLOAT64).runner()
+        parts = [slice(None)]
+        if any(out.strides == (0,) for out in outs) or overlap(inputs, outs):
+            # `reduce` and `accumulate` read results as later elements.
+            parts = [slice(i, i + 1) for i in range(count)]
         with np.errstate(all="ignore"):  # signalling NaNs; rounding may overflow
-            wide = [np.ascontiguousarray(x, np.float64) for x in (*inputs, *values)]
-            computed = [np.empty(count) for _ in outs]
-            over_arrays(runner, [*computed, *wide])
-            for out, result in zip(outs, computed, strict=True):
-                out[...] = round_to(result, self.storage).astype(out.dtype)
+            for part in parts:
+                wide = [np.ascontiguousarray(x[part], np.float64) for x in (*inputs, *values)]
+                computed = [np.empty(wide[0].size) for _ in outs]
+                over_arrays(runner, [*computed, *wide])
+                for out, result in zip(outs, computed, strict=True):
+                    out[part] = round_to(result, self.storage).astype(out.dtype)
         return DONE
 
     def _operands(self, args: Any, steps: Any, count: int) -> tuple[list[Array], ...]:
