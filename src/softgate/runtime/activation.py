@@ -22,7 +22,7 @@ from . import arrays, kernels, ufunc
 from .arrays import Array
 from .dispatch import Call, adapter_for, keras_adapter, split_keywords
 from .routes import SMALL_PARAMETER, Route, route_of
-from .ufunc import SEVERAL_THREADS, ArrayPlan
+from .ufunc import ArrayPlan
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
@@ -316,8 +316,7 @@ class Activation(Function):
         # As few operations as possible: for 8 elements they take as long as the ufunc.
         if out is arithmetic is None and not parameters:
             if type(x) is np.ndarray:
-                size = x.size
-                if size < SHORT or (size < SEVERAL_THREADS and x.flags.forc):
+                if x.size < SHORT or x.flags.forc:
                     try:
                         return (self._value or self.ufunc)(x)
                     except TypeError:
@@ -379,8 +378,8 @@ class Activation(Function):
             and arithmetic is None
             and not parameters
             and x.dtype == grad.dtype
-            and is_small(x)
-            and is_small(grad)
+            and is_contiguous(x)
+            and is_contiguous(grad)
             and out is None
         ):
             with suppress(ValueError):  # raised again, with what is expected
@@ -395,7 +394,7 @@ class Activation(Function):
         arithmetic: str | None = None,
         **parameters: Any,
     ) -> Any:
-        if type(x) is np.ndarray and arithmetic is None and is_small(x):
+        if type(x) is np.ndarray and arithmetic is None and is_contiguous(x):
             usual = out is None or (
                 type(out) is np.ndarray and out.dtype == x.dtype and out.shape == x.shape
             )
@@ -484,9 +483,9 @@ SHORT = 1024
 """Arrays of fewer elements are passed to the ufunc whatever their strides."""
 
 
-def is_small(x: Array) -> bool:
-    """Return whether an array is contiguous and computed on one thread, in a native format."""
-    return x.dtype in NATIVE and x.size < SEVERAL_THREADS and (x.ndim == 1 or x.flags.forc)
+def is_contiguous(x: Array) -> bool:
+    """Return whether an array is contiguous, or of one dimension, in a native format."""
+    return x.dtype in NATIVE and (x.ndim == 1 or x.flags.forc)
 
 
 NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))

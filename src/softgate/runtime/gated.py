@@ -16,7 +16,7 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.records.text import a_type
 
 from . import arrays
-from .activation import Activation, Function, Parameters, is_small
+from .activation import Activation, Function, Parameters, is_contiguous
 from .arrays import Array
 from .dispatch import Call, adapter_for, split_keywords
 
@@ -118,8 +118,8 @@ class Gated(Function):
             type(a) is type(b) is np.ndarray
             and a.dtype == b.dtype
             and a.dtype.itemsize > 1
-            and is_small(a)
-            and is_small(b)
+            and is_contiguous(a)
+            and is_contiguous(b)
             and axis is None
             and arithmetic is None
             and gate is None
