@@ -33,19 +33,21 @@ def own_silu(f: Any, x: Any, rate: float = 1.0) -> Any:
     return x * f.sigmoid(rate * x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
-@pytest.mark.parametrize("name", ["gelu", "elu", "reglu", "swiglu"])
+NAMED = [(name, dtype) for name in ("gelu", "elu") for dtype in DTYPES]
+NAMED += [(name, dtype) for name in ("reglu", "swiglu") for dtype in DTYPES[:4]]  # no tables
+
+
+@pytest.mark.parametrize(("name", "dtype"), NAMED, ids=str)
 def test_ufunc_gives_the_function(name: str, dtype: Any) -> None:
-    function = sg.functions()[name] if hasattr(sg, "functions") else getattr(sg, name)
-    if function.nin == 2 and np.dtype(dtype).itemsize == 1:
-        pytest.skip("gated functions have no tables")
+    function: Any = getattr(sg, name)
     assert isinstance(function.ufunc, np.ufunc)
     assert (function.ufunc.nin, function.ufunc.nout) == (function.nin, 1)
     operands = [sample(4, 9, dtype=dtype, seed=i) for i in range(function.nin)]
-    expected = function(*operands)
+    single = [function(*elements) for elements in zip(*map(np.ravel, operands), strict=True)]
+    expected = np.array(single, dtype).reshape(4, 9)
     result = function.ufunc(*operands)
     assert result.dtype == dtype
-    assert result.tobytes() == expected.tobytes()
+    assert result.tobytes() == function(*operands).tobytes() == expected.tobytes()
     turned = function.ufunc(*(x.T[::-1] for x in operands))
     assert turned.tobytes() == np.ascontiguousarray(expected.T[::-1]).tobytes()
 

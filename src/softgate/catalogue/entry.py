@@ -10,7 +10,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import BFLOAT16, FLOAT16, Format
 from softgate.formula.graph import Node
-from softgate.formula.user_formula import UserFormula
+from softgate.formula.trace import UserFormula
 
 NARROW = (FLOAT16, BFLOAT16)
 DefinitionForm = Callable[..., Node]

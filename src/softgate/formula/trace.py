@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +20,27 @@ FOREIGN = re.compile(
 BUILTIN = re.compile(r"(?<![\w.])((max|min))\(")
 
 Function = Callable[..., Any]
+
+
+LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
+"""Scalar parameters of the kernels of users' formulas: the limits at -inf and inf, and the
+arguments beyond which they replace non-finite results."""
+
+
+@dataclass(frozen=True)
+class UserFormula:
+    """Where a formula is defined, and how its kernels are computed.
+
+    `limits(quantity, parameters)` returns the values of `LIMITS`; float32 is computed in float64
+    and rounded once unless `fast`. `defaults` are the parameters before any `bind`.
+    """
+
+    module: str
+    qualname: str
+    doc: str
+    limits: Callable[[str, tuple[tuple[str, float], ...]], tuple[float, ...]]
+    fast: bool = False
+    defaults: tuple[tuple[str, float], ...] = ()
 
 
 def trace(function: Function, parameters: tuple[str, ...]) -> Node:

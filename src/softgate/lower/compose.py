@@ -19,7 +19,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, rebuild
 from softgate.formula.rewrite import rewrite
-from softgate.formula.user_formula import LIMITS
+from softgate.formula.trace import LIMITS
 
 ORDERS = ("value", "slope", "curvature")
 CONSTANT_BITS = 200

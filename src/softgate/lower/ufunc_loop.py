@@ -45,6 +45,7 @@ values of the parameters follow."""
 UNIFORM, VARYING, SHARE = range(3)
 """The reasons for calling `serve`: a record for uniform or varying parameters, or threads."""
 DONE = 1
+"""The answer of `serve` where results have been computed."""
 BLOCK = 512
 """The elements of a block."""
 

@@ -218,6 +218,31 @@ class Function:
             options["signature"] = tuple(kinds)
         return ArrayPlan(ufuncs, tuple(inputs), parameters, options, route, names)
 
+    def _compute(
+        self,
+        quantity: str,
+        operands: tuple[Any, ...],
+        out: Any,
+        arithmetic: str | None,
+        keywords: dict[str, Any],
+        axis: int | None = None,
+        gate: str | None = None,
+    ) -> Any:
+        """Return the results of a call of any operands."""
+        parameters, options = split_keywords(keywords)
+        call = Call(
+            self, quantity, operands, out, arithmetic, parameters, axis, gate, options=options
+        )
+        adapter = adapter_for(operands)
+        if adapter is not None:
+            call.refuse_options()
+            return adapter.compute(call)
+        return self.of_arrays(call)
+
+    def of_arrays(self, call: Call) -> Any:
+        """Return the results of a call that NumPy computes."""
+        return self.plan_arrays(call).run(call.out)
+
     def operand_names(self, call: Call) -> tuple[str, ...]:
         """Return the names of a call's operands."""
         return ("x", "grad")[: len(call.operands)]
@@ -403,22 +428,6 @@ class Activation(Function):
                 if all(value.ndim == 0 for value in values):
                     return self.ufunc_of(quantity, None, None, bool(values))(x, *values, out=out)
         return self._compute(quantity, (x,), out, arithmetic, parameters)
-
-    def _compute(
-        self,
-        quantity: str,
-        operands: tuple[Any, ...],
-        out: Any,
-        arithmetic: str | None,
-        keywords: dict[str, Any],
-    ) -> Any:
-        parameters, options = split_keywords(keywords)
-        call = Call(self, quantity, operands, out, arithmetic, parameters, options=options)
-        adapter = adapter_for(operands)
-        if adapter is not None:
-            call.refuse_options()
-            return adapter.compute(call)
-        return self.plan_arrays(call).run(out)
 
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())

@@ -18,7 +18,7 @@ from softgate.records.text import a_type
 from . import arrays
 from .activation import Activation, Function, Parameters, is_contiguous
 from .arrays import Array
-from .dispatch import Call, adapter_for, split_keywords
+from .dispatch import Call
 
 ABSENT: Any = object()
 """The default of an operand that may be omitted."""
@@ -129,7 +129,7 @@ class Gated(Function):
             with suppress(ValueError):  # raised again, with what is expected
                 return self.ufunc(a, b)
         operands = (a,) if b is ABSENT else (a, b)
-        return self._compute("value", operands, out, arithmetic, axis, gate, parameters)
+        return self._compute("value", operands, out, arithmetic, parameters, axis, gate)
 
     def slope(
         self,
@@ -156,7 +156,7 @@ class Gated(Function):
         array([0., 3., 0., 2.])
         """
         operands = (a,) if b is ABSENT else (a, b)
-        return self._compute("slope", operands, out, arithmetic, axis, gate, parameters)
+        return self._compute("slope", operands, out, arithmetic, parameters, axis, gate)
 
     def curvature(
         self,
@@ -178,7 +178,7 @@ class Gated(Function):
         (1.5, 0.5, 0.0)
         """
         operands = (a,) if b is ABSENT else (a, b)
-        results = self._compute("curvature", operands, None, None, axis, gate, parameters)
+        results = self._compute("curvature", operands, None, None, parameters, axis, gate)
         # A torch.fx.Proxy represents a whole Curvature.
         return Curvature(*results) if isinstance(results, tuple) else results
 
@@ -210,31 +210,12 @@ class Gated(Function):
         array([ 0., 30.,  0., 20.])
         """
         operands = (a, b) if grad is ABSENT else (a, b, grad)
-        return self._compute("backward", operands, out, arithmetic, axis, gate, parameters)
+        return self._compute("backward", operands, out, arithmetic, parameters, axis, gate)
 
-    def _compute(
-        self,
-        quantity: str,
-        operands: tuple[Any, ...],
-        out: Any,
-        arithmetic: str | None,
-        axis: int | None,
-        gate: str | None,
-        keywords: dict[str, Any],
-    ) -> Any:
-        parameters, options = split_keywords(keywords)
-        call = Call(
-            self, quantity, operands, out, arithmetic, parameters, axis, gate, options=options
-        )
-        adapter = adapter_for(operands)
-        if adapter is not None:
-            call.refuse_options()
-            return adapter.compute(call)
-        if self.position(gate) != self.entry.position:
-            return self.bind(gate=gate)._of_arrays(call._replace(gate=None))
-        return self._of_arrays(call)
-
-    def _of_arrays(self, call: Call) -> Any:
+    def of_arrays(self, call: Call) -> Any:
+        """Return the results of a call that NumPy computes; one operand is split in two."""
+        if self.position(call.gate) != self.entry.position:
+            return self.bind(gate=call.gate).of_arrays(call._replace(gate=None))
         if len(call.operands) == (2 if call.quantity == "backward" else 1):
             return self._halves(call)
         self.no_axis(call.axis)

@@ -22,7 +22,7 @@ from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node, signature
-from softgate.formula.user_formula import LIMITS
+from softgate.formula.trace import LIMITS
 from softgate.lower import fork_lock
 
 if TYPE_CHECKING:

@@ -32,9 +32,6 @@ MIN_CHUNK_BYTES = 1 << 18
 ALIGNMENT = 64
 """Chunks begin on multiples of this many elements, so that no two threads share a cache line."""
 
-SHORT_ROW = 4
-"""Shorter rows are copied first: a kernel would take ten times as long over them."""
-
 SERIAL = 1 << 14
 """Shorter arrays are always computed on one thread."""
 

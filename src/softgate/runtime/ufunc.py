@@ -31,12 +31,6 @@ KNOWN_ABI = 0x2000000
 """The version of NumPy's C ABI, of which the layout of a ufunc and the table's places are part."""
 FROM_FUNCTIONS, REGISTER_LOOP = 1, 2
 """The places of PyUFunc_FromFuncAndData and PyUFunc_RegisterLoopForType in the table."""
-UNIFORM, VARYING, SHARE = range(3)
-"""The reasons of a request: a record for uniform or varying parameters, or a call on threads."""
-FAILED = 6
-"""The place of the exception in the words of a loop."""
-DONE = 1
-"""The answer where results have been computed."""
 MOST_RECORDS = 128
 """Records of parameters that a loop keeps; one of a 16-bit format may hold a table of 128 kB."""
 
@@ -117,9 +111,14 @@ class Loop:
         self.results = 1 if result is not None else kernels.results_of(entry, quantity)
         self.result = 1 - result if self.swapped and result is not None else result
         """The only result of the kernel, if it has several."""
+        from softgate.lower.ufunc_loop import DATA
+
         moved = storage.itemsize * (self.inputs + self.results)
-        numbers = (storage.itemsize, 4 * MIN_CHUNK_BYTES // moved, ctypes.addressof(THREADS))
-        self.words = (ctypes.c_int64 * 7)(0, 0, 0, *numbers, 0)
+        self.words = (ctypes.c_int64 * len(DATA))()
+        self.place = DATA.index
+        self.words[self.place("item")] = storage.itemsize
+        self.words[self.place("large")] = 4 * MIN_CHUNK_BYTES // moved
+        self.words[self.place("threads")] = ctypes.addressof(THREADS)
         self.failure = KeyboardInterrupt
         self.address = ctypes.addressof(self.words)
         self.code = address_of(
@@ -137,7 +136,7 @@ class Loop:
 
     @failure.setter
     def failure(self, kind: type[BaseException]) -> None:
-        self._failure, self.words[FAILED] = kind, -id(kind)
+        self._failure, self.words[self.place("failed")] = kind, -id(kind)
 
     @property
     def types(self) -> list[int]:
@@ -146,8 +145,8 @@ class Loop:
         scalars = [np.dtype(np.float64).num] * len(self.names)
         return [number] * self.inputs + scalars + [number] * self.results
 
-    def uniform(self, args: Any, steps: Any, count: int) -> int:
-        """Return the address of the record for the parameters in `args`; DONE where computed."""
+    def uniform(self, args: Any, steps: Any, count: int) -> int | None:
+        """Return the address of the record for the parameters in `args`, or compute."""
         places = args[self.inputs : self.inputs + len(self.names)]
         values = [ctypes.c_double.from_address(place).value for place in places]
         key = tuple((self.defaults | dict(zip(self.names, values, strict=True))).items())
@@ -157,45 +156,48 @@ class Loop:
                 try:
                     self.entry.check(dict(key))
                 except ValueError:  # functions check parameters; libraries try values of their own
-                    return self._without_value(args, steps, count)
+                    self._without_value(args, steps, count)
+                    return None
                 options = self.arithmetic, key, self.result
                 route = route_of(self.entry, self.quantity, self.storage, *options)
                 if route.storage is not self.storage:
-                    return self._in_float64(args, steps, count)
+                    self._in_float64(args, steps, count)
+                    return None
                 record = self._records[key] = Record(route.runner(), values)
             self._records.move_to_end(key)
-            self.words[0] = record.address
+            self.words[self.place("current")] = record.address
             if len(self._records) > MOST_RECORDS:
                 self._retired.append(self._records.popitem(last=False)[1])
-            if self.words[2] == 1:  # this thread alone is in the loop
+            if self.words[self.place("active")] == 1:  # this thread alone is in the loop
                 self._retired.clear()
         return record.address
 
-    def varying(self, args: Any, steps: Any, count: int) -> int:
-        """Return the address of the record for varying parameters; DONE where computed."""
+    def varying(self, args: Any, steps: Any, count: int) -> int | None:
+        """Return the address of the record for varying parameters, or compute."""
         if self.storage.bits < 32 and isinstance(self.entry, Entry):
-            return self._rounded(self.entry, args, steps, count)
+            self._rounded(self.entry, args, steps, count)
+            return None
         route = self._route_of_varying(self.quantity, self.storage)
         if self.storage.bits < 32 and route.computed_in is FLOAT64:
-            return self._in_float64(args, steps, count)
+            self._in_float64(args, steps, count)
+            return None
         with kernels.BUILDING:
             if self._varying is None:
                 self._varying = Record(route.runner())
-                self.words[1] = self._varying.address
+                self.words[self.place("varying")] = self._varying.address
         return self._varying.address
 
     def _route_of_varying(self, quantity: str, storage: Format) -> Route:
         wider = FLOAT64 if self.arithmetic else None
         return Route(self.entry, quantity, storage, wider, varying=True, result=self.result)
 
-    def _without_value(self, args: Any, steps: Any, count: int) -> int:
+    def _without_value(self, args: Any, steps: Any, count: int) -> None:
         """Fill the results with NaN."""
         *_, outs = self._operands(args, steps, count)
         for out in outs:
             out[...] = np.nan
-        return DONE
 
-    def _rounded(self, entry: Entry, args: Any, steps: Any, count: int) -> int:
+    def _rounded(self, entry: Entry, args: Any, steps: Any, count: int) -> None:
         """Compute what tables for the parameters of each element would contain."""
         inputs, values, (out,) = self._operands(args, steps, count)
         with np.errstate(all="ignore"):  # signalling NaNs
@@ -214,9 +216,8 @@ class Loop:
             else:
                 result = tables.rounded_at(entry, self.quantity, self.storage, x, exact, numbers)
             out[...] = result.astype(out.dtype)
-        return DONE
 
-    def _in_float64(self, args: Any, steps: Any, count: int) -> int:
+    def _in_float64(self, args: Any, steps: Any, count: int) -> None:
         """Compute in float64 and round: gated functions of 16 bits with a tiny parameter."""
         inputs, values, outs = self._operands(args, steps, count)
         if not self.names:
@@ -235,7 +236,6 @@ class Loop:
                 over_arrays(runner, [*computed, *wide])
                 for out, result in zip(outs, computed, strict=True):
                     out[part] = round_to(result, self.storage).astype(out.dtype)
-        return DONE
 
     def _operands(self, args: Any, steps: Any, count: int) -> tuple[list[Array], ...]:
         """Return the inputs, parameters and results of a call as arrays."""
@@ -270,16 +270,17 @@ def _serve(reason: int, data: int, args: int, steps: int, count: int, place: int
     """Write the answer to an inner loop, as `lower/ufunc_loop.py` describes."""
     answer = ctypes.c_int64.from_address(place)
     try:
+        from softgate.lower.ufunc_loop import DONE, SHARE, VARYING
+
         words = ctypes.cast(args, ctypes.POINTER(ctypes.c_int64))
-        loop = _loops[data]
+        loop, record = _loops[data], None
         if reason == SHARE:
             _share(loop, words, count)
-            result = DONE
         else:
             strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
-            result = (loop.varying if reason == VARYING else loop.uniform)(words, strides, count)
+            record = (loop.varying if reason == VARYING else loop.uniform)(words, strides, count)
         loop.failure = KeyboardInterrupt
-        answer.value = result
+        answer.value = DONE if record is None else record
     except BaseException as error:
         _loops[data].failure = kind = _class_of(error)
         answer.value = -id(kind)
@@ -481,13 +482,8 @@ class ArrayPlan:
             raise ValueError(f"out has one array twice, of shape {shape}: expected two arrays")
         if overlap(self.inputs, targets):
             return None
-        large = POOL.size > 1 and first.size >= SEVERAL_THREADS
         if all(x.flags.c_contiguous and x.shape == first.shape for x in operands):
-            if not large:
-                return None
-            results = [np.empty(first.shape, first.dtype) if x is None else x for x in outs]
-            over_arrays(self.route.runner(), self._ordered(results, self.inputs))
-            return results[0] if count == 1 else tuple(results)
+            return None
         try:
             iterator = iterated(self.inputs, outs)
         except ValueError:  # the ufunc raises it too
@@ -498,6 +494,7 @@ class ArrayPlan:
         if views[0].shape[-1] < SHORT_ROW:
             return self._of_copies(results)
         item = first.itemsize
+        large = POOL.size > 1 and first.size >= SEVERAL_THREADS
         rows = all(x.strides[1] == item and x.strides[0] % item == 0 for x in views)
         if not large or views[0].ndim > 2 or not rows:
             return None

@@ -11,8 +11,7 @@ from typing import Any, overload
 from softgate.catalogue.entry import Entry, Parameter
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import FormulaError, Node
-from softgate.formula.trace import place, replay, trace
-from softgate.formula.user_formula import UserFormula
+from softgate.formula.trace import UserFormula, place, replay, trace
 from softgate.lower.compose import Composition
 from softgate.lower.notation import infix
 from softgate.records.text import a_type

@@ -13,7 +13,7 @@ from typing import Any, Literal, overload
 from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
-from softgate.formula.user_formula import LIMITS
+from softgate.formula.trace import LIMITS
 from softgate.lower.emit import LANGUAGES
 from softgate.lower.emit.language import EmittedActivation, EmittedFunction, Language
 from softgate.runtime import kernels

@@ -32,7 +32,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.graph import Node
-from softgate.formula.user_formula import LIMITS
+from softgate.formula.trace import LIMITS
 from softgate.lower.jax import definition_form, stable_form
 from softgate.runtime.kernels import pack
 from softgate.runtime.routes import Route

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
-from softgate.formula.user_formula import LIMITS
+from softgate.formula.trace import LIMITS
 from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
 from softgate.runtime.dispatch import Call

@@ -19,7 +19,7 @@ from torch._subclasses import FakeTensor
 
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.runtime.arrays import KERNEL_DTYPES
-from softgate.runtime.threads import SERIAL, SHORT_ROW, run_rows
+from softgate.runtime.threads import SERIAL, run_rows
 
 from . import huge_pages, openmp
 from .decompositions import Decomposition
@@ -46,6 +46,9 @@ ACCEPTED_BY_KERNELS = (
     f"{KERNEL_DTYPES} (integers and booleans are computed in torch's default dtype)"
 )
 ACCEPTED = f"{ACCEPTED_BY_KERNELS}, or float8 except float8_e8m0fnu"
+
+SHORT_ROW = 4
+"""Shorter rows are copied first: a kernel would take ten times as long over them."""
 
 NO_MEMORY = (
     "a tensor has elements and no memory: its storage was freed (resize_(0)) or never there; "
