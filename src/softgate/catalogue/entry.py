@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property, reduce
 
 from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
+from softgate.formula.derivative import derivative
 from softgate.formula.formats import BFLOAT16, FLOAT16, Format
 from softgate.formula.graph import Node
 from softgate.formula.trace import UserFormula
@@ -182,6 +184,22 @@ class Entry(Bounded):
             and all(values[name] > 0 for name in self.positive)
             and all(_short(values[name]) for name in self.exact)
         )
+
+    def derivative(self, *variables: str, in_operators: bool = False) -> Node:
+        """Return the definition differentiated by each of some inputs or parameters.
+
+        With `in_operators`, `define_in_operators` is. Equal calls return the same node.
+        """
+        root = self._defined_in_operators if in_operators else self._defined
+        return reduce(derivative, variables, root)
+
+    @cached_property
+    def _defined(self) -> Node:
+        return self.define()
+
+    @cached_property
+    def _defined_in_operators(self) -> Node:
+        return self._defined if self.operators is None else self.define_in_operators()
 
     def define(self, f: ExactArithmetic | None = None) -> Node:
         """Trace the definition with `x` and the parameters symbolic."""

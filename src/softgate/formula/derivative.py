@@ -50,9 +50,10 @@ RULES: dict[str, Rule] = {
 
 
 def derivative(root: Node, variable: str = "x", cancel: bool = False) -> Node:
-    """Return d root / d variable as a node of the same graph.
+    """Return d root / d variable, an input or a parameter, as a node of the same graph.
 
     With `cancel`, terms that cancel in the numerator of (u/v)' are removed (`quotient_slope`).
+    Results are kept: equal calls return the same node.
 
     Examples
     --------
@@ -61,13 +62,15 @@ def derivative(root: Node, variable: str = "x", cancel: bool = False) -> Node:
     >>> derivative(x * f.Phi(x))
     add(Phi(x), mul(x, phi(x)))
     """
-    f = ExactArithmetic(root.graph)
+    f, key = ExactArithmetic(root.graph), (root, variable, cancel)
 
     def slope(node: Node, slopes: list[Node]) -> Node:
         special = quotient_slope(f, *node.args, *slopes) if cancel and node.op == "div" else None
         return _slope(f, node, slopes, variable) if special is None else special
 
-    return rebuild(root, slope)
+    if key not in f.graph.derivatives:
+        f.graph.derivatives[key] = rebuild(root, slope)
+    return f.graph.derivatives[key]
 
 
 def _is(node: Node, value: int) -> bool:
@@ -88,7 +91,7 @@ def _sum(x: Node, y: Node) -> Node:
 
 def _slope(f: ExactArithmetic, node: Node, slopes: list[Node], variable: str) -> Node:
     args = node.args
-    if node.op == "input":
+    if node.op in ("input", "parameter"):
         return f.lift(int(node.attr == variable))
     if all(_is(slope, 0) for slope in slopes) and node.op != "where":
         return f.lift(0)

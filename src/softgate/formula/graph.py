@@ -59,6 +59,8 @@ class Graph:
 
     def __init__(self) -> None:
         self._interned: dict[tuple[object, ...], Node] = {}
+        self.derivatives: dict[tuple[Node, str, bool], Node] = {}
+        """What `derivative.derivative` has returned."""
         self.strict = False
         """Whether `==` of two nodes builds a comparison, as in a user's formula."""
 
@@ -73,7 +75,7 @@ class Graph:
                     f"the formula has more than {DEEPEST} nested or {MOST_NODES:,} distinct "
                     "operations: use fewer rounds of a loop, or a closed form"
                 )
-            self._interned[key] = node
+            node = self._interned.setdefault(key, node)  # another thread may have made it
         return node
 
     def copy(self, node: Node, args: Iterable[Node]) -> Node:

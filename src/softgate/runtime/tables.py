@@ -10,13 +10,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula.derivative import derivative
 from softgate.formula.formats import (
     FLOAT32,
     Format,
@@ -36,20 +34,10 @@ MARGIN = 2.0**-40
 
 Key = tuple[tuple[str, float], ...]
 
-_truth_graphs: WeakKeyDictionary[Entry, dict[str, Node]] = WeakKeyDictionary()
-"""What `truth_graph` has returned: programs compiled from a graph are cached by its root."""
-_INTEGRAL = {"slope": "value", "curvature": "slope"}
-
 
 def truth_graph(entry: Entry, quantity: str) -> Node:
     """Return the definition of a quantity: the value, or its first or second derivative."""
-    graphs = _truth_graphs.setdefault(entry, {})
-    if quantity not in graphs:
-        if quantity == "value":
-            graphs[quantity] = entry.define()
-        else:
-            graphs[quantity] = derivative(truth_graph(entry, _INTEGRAL[quantity]))
-    return graphs[quantity]
+    return entry.derivative(*["x"] * kernels.QUANTITIES.index(quantity))
 
 
 @lru_cache(maxsize=128)

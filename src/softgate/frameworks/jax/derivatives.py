@@ -29,7 +29,6 @@ from jax.custom_derivatives import SymbolicZero
 
 from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import ExactArithmetic
-from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.graph import Node
 from softgate.formula.trace import LIMITS
@@ -70,7 +69,7 @@ def celu_alpha(f: ExactArithmetic, x: Node, alpha: Node) -> Node:
     return f.where(x > 0, 0, f.where(z > -1, -(z * z) * series, direct))
 
 
-STABLE: dict[tuple[str, str], Callable[..., Node]] = {
+STABLE: dict[tuple[str, ...], Callable[..., Node]] = {
     ("silu", "beta"): silu_beta,
     ("softplus", "beta"): softplus_beta,
     ("celu", "alpha"): celu_alpha,
@@ -314,16 +313,14 @@ def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]
 
 
 def _derived(entry: Entry, variables: tuple[str, ...]) -> Node:
-    """Return a derivative of the definition; its parameters are inputs, to be differentiated by."""
+    """Return a derivative of the definition, by x and by parameters."""
+    stable = STABLE.get((entry.name, *variables)) if entry.user is None else None
+    if stable is None:
+        return entry.derivative(*variables, in_operators=True)
     f = ExactArithmetic()
-    symbols = {p.name: f.graph.input(p.name) for p in entry.parameters}
-    x = f.graph.input("x")
-    if entry.user is None and len(variables) == 1 and (entry.name, variables[0]) in STABLE:
-        return STABLE[entry.name, variables[0]](f, x, **symbols)
-    root = (entry.operators or entry.definition)(f, x, **symbols)
-    for variable in variables:
-        root = derivative(root, variable)
-    return root
+    return stable(
+        f, f.graph.input("x"), **{p.name: f.graph.parameter(p.name) for p in entry.parameters}
+    )
 
 
 def _real(fmt: Format) -> Any:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.trace import LIMITS
 from softgate.lower.tensorflow import definition_form, stable_form
@@ -29,7 +28,6 @@ from . import cpu_kernels
 from .cpu_kernels import DTYPES, GraphFunction, OpKernel, array_of, has_tangent, on_cpu
 
 if TYPE_CHECKING:
-    from softgate.formula.graph import Node
     from softgate.runtime.activation import Activation, Function
 
 Form = Callable[..., Any]
@@ -147,12 +145,6 @@ class Derivatives(Quantities):
 
     function: Activation
 
-    def __init__(
-        self, function: Activation, parameters: Parameters, arithmetic: str | None
-    ) -> None:
-        super().__init__(function, parameters, arithmetic)
-        self._graphs: list[Node] = []
-
     def __call__(self, order: int, x: Any) -> Any:
         """Return a derivative (0: the value), differentiable."""
         if order < len(STABLE) and (kernel := self._eager_op(STABLE[order], x)):
@@ -208,7 +200,8 @@ class Derivatives(Quantities):
 
     def _defined(self, order: int, fmt: Format) -> Form:
         """Return a derivative of the definition, with its limits where the formula is NaN."""
-        values, root = dict(self.parameters), self._graph(order)
+        values = dict(self.parameters)
+        root = self.function.entry.derivative(*["x"] * order, in_operators=True)
         made, limits = definition_form(root, fmt, tuple(values)), asymptotes(root, values)
 
         def form(x: Any) -> Any:
@@ -219,14 +212,6 @@ class Derivatives(Quantities):
             return (result,)
 
         return form
-
-    def _graph(self, order: int) -> Node:
-        while len(self._graphs) <= order:
-            last = self._graphs[-1] if self._graphs else None
-            self._graphs.append(
-                self.function.entry.define_in_operators() if last is None else derivative(last)
-            )
-        return self._graphs[order]
 
 
 class GatedDerivatives(Quantities):

@@ -22,7 +22,6 @@ import torch
 import torch.nn.functional as F
 from torch._C._functorch import TransformType, get_interpreter_stack
 
-from softgate.formula.derivative import derivative as differentiate
 from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format, dtype_of
 from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
@@ -112,7 +111,6 @@ class Decomposition:
     def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
         self.activation, self.parameters = activation, parameters
         self.native = native(activation, dict(parameters))
-        self._graphs: list[Node] = []
         self._forms: dict[tuple[int, Format | None], Form | None] = {}
 
     def operator(self, ours: bool) -> Native | None:
@@ -174,13 +172,7 @@ class Decomposition:
         return _widened(with_edges(made, wrong))
 
     def _graph(self, order: int) -> Node:
-        while len(self._graphs) <= order:
-            last = self._graphs[-1] if self._graphs else None
-            root = (
-                self.activation.entry.define_in_operators() if last is None else differentiate(last)
-            )
-            self._graphs.append(root)
-        return self._graphs[order]
+        return self.activation.entry.derivative(*["x"] * order, in_operators=True)
 
     def _stable(self, order: int, fmt: Format) -> Form | None:
         entry = self.activation.entry

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -69,14 +69,7 @@ class Piece:
 
     def derivative(self, order: int) -> Node:
         """Return the derivative of the branch of this order; order 0 is the branch."""
-        derivatives = self._derivatives
-        while len(derivatives) <= order:
-            derivatives.append(derivative(derivatives[-1]))
-        return derivatives[order]
-
-    @cached_property
-    def _derivatives(self) -> list[Node]:
-        return [self.branch]
+        return reduce(derivative, ["x"] * order, self.branch)
 
     @cached_property
     def defined(self) -> bool:
