@@ -500,10 +500,11 @@ def functional() -> Stub:
     for name in dir(module):
         if name in written:
             stub.function(stub.module, name)
-        elif name in registry.functions():
+            continue
+        function = getattr(module, name)
+        if function is registry.functions().get(name):
             stub.reexport("softgate", name)
         else:
-            function = getattr(module, name)
             definition = ast.parse(
                 "def {}{}: ...".format(name, str(inspect.signature(function)).replace("'", ""))
             ).body[0]

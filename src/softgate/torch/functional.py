@@ -17,11 +17,14 @@ Integer and boolean tensors are computed in torch's default dtype, as by torch.s
 `relu`, `relu6` and `hardtanh` of integers return integers, as torch's do.
 
 `torch.fx` writes each function into its graph as one call.
+
+What is one function of softgate under torch's name is generated: its arguments come from
+runtime/names.toml. Functions with more to them are written out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, Signature
 from typing import Any
@@ -38,29 +41,116 @@ from softgate.runtime.registry import activations, gated
 
 _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
-_DEFAULTS = {name: activation.parameters for name, activation in _ALL.items()}
-_RANGES = {name: {p.name: p for p in function.entry.parameters} for name, function in _ALL.items()}
+_NAMES = {record.name: record for record in names("torch.nn.functional") if record.function}
+_TORCH_NAMES = {record.function: name for name, record in _NAMES.items()}
 _VISIBLE = 20.0
 """Threshold of torch's softplus below which the switch to x is visible in float32."""
 
+_GENERATED = {
+    "celu": "x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha <= 0.",
+    "elu": "x where x > 0, else alpha·(exp(x) - 1).",
+    "hardshrink": "x where |x| > lambd, else 0.",
+    "hardsigmoid": "x/6 + 1/2 between 0 and 1.",
+    "hardswish": "x·hardsigmoid(x).",
+    "hardtanh": "x clipped to [min_val, max_val]; torch's operator unless `min_val` < `max_val`.",
+    "leaky_relu": "x where x > 0, else negative_slope·x.",
+    "logsigmoid": "log(sigmoid(x)).",
+    "mish": "x·tanh(softplus(x)).",
+    "relu": "max(x, 0).",
+    "relu6": "min(max(x, 0), 6).",
+    "selu": "the self-normalising elu.",
+    "sigmoid": "1/(1 + exp(-x)).",
+    "silu": "x·sigmoid(x).",
+    "softshrink": "x moved towards 0 by `lambd`, and 0 where |x| <= lambd.\n\n"
+    "RuntimeError if `lambd` is negative.",
+    "softsign": "x/(1 + |x|).",
+    "tanh": "tanh(x).",
+    "tanhshrink": "x - tanh(x).",
+}
+"""What each generated function returns, with torch's names of its arguments."""
 
-def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) -> Tensor:
+
+def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: Any) -> Tensor:
+    """Return a function of softgate; `softgate.torch.watch` replaces this while it observes."""
     activation = _ALL[name]
-    tensors = any(isinstance(value, Tensor) for value in parameters.values())
-    if not tensors and parameters == _DEFAULTS[name]:
-        parameters = {}
     if inplace:
         return overwrite(activation, x, parameters, _TORCH_NAMES.get(name, name))
-    if parameters:
-        return evaluate(activation, "value", x, parameters=parameters)
+    for key, value in parameters.items():
+        if isinstance(value, Tensor) or value != activation.parameters[key]:
+            return evaluate(activation, "value", x, parameters=parameters)
     result: Tensor = activation(x)
     return result
 
 
-def _outside(name: str, **parameters: Any) -> bool:
-    """Return whether a parameter is a number that softgate's function does not accept."""
-    numbers = {key: v for key, v in parameters.items() if isinstance(v, float | int)}
-    return not all(_RANGES[name][key].accepts(value) for key, value in numbers.items())
+def _function(name: str, documentation: str) -> Callable[..., Tensor]:
+    """Return a function with torch's arguments; it overwrites `input` if its name ends with `_`.
+
+    Numbers outside of a parameter's range in softgate are passed to torch's operator.
+    """
+    base, in_place = name.removesuffix("_"), name.endswith("_")
+    record = _NAMES.get(base)
+    activation = _ALL[record.function if record and record.function else base]
+    defaults, checked = activation.parameters, activation.entry.parameters
+    takes: Mapping[str, str] = {key: key for key in defaults}
+    operator: Callable[..., Tensor] | None = None
+    if record and not record.required and (record.takes or not in_place):
+        takes, operator = record.takes, getattr(theirs, base)
+    expected = {key: defaults[parameter] for key, parameter in takes.items()}
+    if record and "inplace" in record.ignores and not in_place:
+        expected["inplace"] = False
+    ours, count = tuple(takes.values()), len(takes)
+
+    def accepted(values: Mapping[str, Any]) -> bool:
+        for p in checked:
+            value = values.get(p.name, p.default)
+            if isinstance(value, (float, int)) and not p.accepts(value):
+                return False
+            if p.exceeds and not value > values.get(p.exceeds, defaults[p.exceeds]):
+                return False
+        return True
+
+    def function(input: Tensor, *values: Any, **named: Any) -> Tensor:
+        if named or len(values) > len(expected):
+            values = _in_order(name, expected, values, named)
+        overwrites = len(values) > count and values[count]
+        if not (in_place or (count and values)):
+            return _apply(activation.name, input, overwrites)
+        parameters = dict(zip(ours, values, strict=False))
+        if operator is not None and not accepted(parameters):
+            arguments = dict(zip(expected, values, strict=False))
+            if not in_place:
+                return operator(input, **arguments)
+            return input.copy_(operator(input.clone(), **arguments))
+        if in_place:
+            return overwrite(activation, input, parameters, base)
+        return _apply(activation.name, input, overwrites, **parameters)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = documentation
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    arguments = [
+        Parameter(key, kind, default=default, annotation=type(default).__name__)
+        for key, default in expected.items()
+    ]
+    tensor = Parameter("input", kind, annotation="Tensor")
+    vars(function)["__signature__"] = Signature([tensor, *arguments], return_annotation="Tensor")
+    return function
+
+
+def _in_order(
+    name: str, expected: Mapping[str, Any], values: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return all arguments after `input` in their order, the defaults of those not given."""
+    rest = list(expected)[len(values) :]
+    if len(values) > len(expected) or not named.keys() <= {*rest}:
+        shown = ", ".join((*map(repr, values), *(f"{k}={v!r}" for k, v in named.items())))
+        known = ", ".join(("input", *expected))
+        raise TypeError(f"{name}(input, {shown}): its arguments are {known}")
+    return (*values, *(named.get(key, expected[key]) for key in rest))
+
+
+globals().update({name: _function(name, f"Return {text}") for name, text in _GENERATED.items()})
+_rrelu, _softplus = _function("rrelu", ""), _function("softplus", "")
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -84,23 +174,6 @@ def _gelu_form(approximate: str) -> Activation:
     return _GELU[approximate]
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return max(x, 0)."""
-    return _apply("relu", input, inplace)
-
-
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return min(max(x, 0), 6)."""
-    return _apply("relu6", input, inplace)
-
-
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """Return x where x > 0, else negative_slope·x."""
-    if _outside("leaky_relu", slope=negative_slope):
-        return theirs.leaky_relu(input, negative_slope, inplace)
-    return _apply("leaky_relu", input, inplace, slope=negative_slope)
-
-
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where x > 0, else weight·x; torch's operator, since `weight` is trainable.
 
@@ -121,38 +194,14 @@ def rrelu(
     In training it is torch's operator, with torch's random numbers. RuntimeError unless
     lower <= upper.
     """
-    if training or lower > upper or _outside("rrelu", lower=lower, upper=upper):
+    if training or lower > upper:
         return theirs.rrelu(input, lower, upper, training, inplace)
-    return _apply("rrelu", input, inplace, lower=lower, upper=upper)
+    return _rrelu(input, lower, upper, inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return x where x > threshold, else `value`; torch's operator, since nothing is computed."""
     return theirs.threshold(input, threshold, value, inplace)
-
-
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x where x > 0, else alpha·(exp(x) - 1)."""
-    if _outside("elu", alpha=alpha):
-        return theirs.elu(input, alpha, inplace)
-    return _apply("elu", input, inplace, alpha=alpha)
-
-
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha <= 0."""
-    if _outside("celu", alpha=alpha):
-        return theirs.celu(input, alpha, inplace)
-    return _apply("celu", input, inplace, alpha=alpha)
-
-
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the self-normalising elu."""
-    return _apply("selu", input, inplace)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x·sigmoid(x)."""
-    return _apply("silu", input, inplace)
 
 
 def swish(input: Tensor, beta: float | Tensor = 1.0) -> Tensor:
@@ -171,21 +220,6 @@ def swish(input: Tensor, beta: float | Tensor = 1.0) -> Tensor:
     return _apply("silu", input, beta=beta)
 
 
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x·tanh(softplus(x))."""
-    return _apply("mish", input, inplace)
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """Return 1/(1 + exp(-x))."""
-    return _apply("sigmoid", input)
-
-
-def tanh(input: Tensor) -> Tensor:
-    """Return tanh(x)."""
-    return _apply("tanh", input)
-
-
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return log(1 + exp(beta·x))/beta.
 
@@ -193,60 +227,9 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     float32's precision (2e-9/beta in float64), and softgate computes the formula for all x.
     With a smaller `threshold`, or a beta that is not positive, torch's operator is called.
     """
-    if threshold < _VISIBLE or _outside("softplus", beta=beta):
+    if threshold < _VISIBLE:
         return theirs.softplus(input, beta, threshold)
-    return _apply("softplus", input, beta=beta)
-
-
-def softsign(input: Tensor) -> Tensor:
-    """Return x/(1 + |x|)."""
-    return _apply("softsign", input)
-
-
-def tanhshrink(input: Tensor) -> Tensor:
-    """Return x - tanh(x)."""
-    return _apply("tanhshrink", input)
-
-
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
-
-    RuntimeError if `lambd` is negative.
-    """
-    if _outside("softshrink", threshold=lambd):
-        return theirs.softshrink(input, lambd)
-    return _apply("softshrink", input, threshold=lambd)
-
-
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x where |x| > lambd, else 0."""
-    if _outside("hardshrink", threshold=lambd):
-        return theirs.hardshrink(input, lambd)
-    return _apply("hardshrink", input, threshold=lambd)
-
-
-def hardtanh(
-    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Tensor:
-    """Return x clipped to [min_val, max_val]; torch's operator unless `min_val` < `max_val`."""
-    if not min_val < max_val or _outside("hard_tanh", low=min_val, high=max_val):
-        return theirs.hardtanh(input, min_val, max_val, inplace)
-    return _apply("hard_tanh", input, inplace, low=min_val, high=max_val)
-
-
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x/6 + 1/2 between 0 and 1."""
-    return _apply("hard_sigmoid", input, inplace)
-
-
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x·hardsigmoid(x)."""
-    return _apply("hard_swish", input, inplace)
-
-
-def logsigmoid(input: Tensor) -> Tensor:
-    """Return log(sigmoid(x))."""
-    return _apply("log_sigmoid", input)
+    return _softplus(input, beta)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -269,29 +252,6 @@ def clamped_swiglu(gate: Tensor, up: Tensor, limit: float = 7.0, alpha: float = 
     """
     result: Tensor = _GATED["clamped_swiglu"](gate, up, limit=limit, alpha=alpha)
     return result
-
-
-_SPELLINGS = {
-    "hardtanh": "hard_tanh",
-    "hardsigmoid": "hard_sigmoid",
-    "hardswish": "hard_swish",
-    "logsigmoid": "log_sigmoid",
-}
-_TORCH_NAMES = {name: spelling for spelling, name in _SPELLINGS.items()}
-_ARGUMENTS = {
-    "leaky_relu": ("negative_slope",),
-    "elu": ("alpha",),
-    "celu": ("alpha",),
-    "softplus": ("beta",),
-    "hardshrink": ("lambd",),
-    "softshrink": ("lambd",),
-}
-"""torch's names of the parameters, in order."""
-
-
-def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Overwrite `input` with its `hardtanh` and return it."""
-    return hardtanh(input, min_val, max_val, inplace=True)
 
 
 def rrelu_(
@@ -321,44 +281,12 @@ def __getattr__(name: str) -> Any:
     if function is not None:
         return function
     base = name.removesuffix("_")
-    if base == name or _SPELLINGS.get(base, base) not in _ALL:
+    activation = _NAMES[base].function if base in _NAMES else base
+    if base == name or activation not in _ALL:
         raise AttributeError(_absent(name))
-    globals()[name] = in_place = _in_place(name, base)
+    text = f"Overwrite `input` with {activation}(input) and return it."
+    globals()[name] = in_place = traceable(_function(name, text))
     return in_place
-
-
-def _in_place(name: str, base: str) -> Callable[..., Tensor]:
-    """Return the function that overwrites its argument, with torch's arguments."""
-    activation = _ALL[_SPELLINGS.get(base, base)]
-    parameter_names = tuple(activation.parameters)
-    called = _ARGUMENTS.get(base, parameter_names)
-
-    def in_place(input: Tensor, *values: float, **named: float) -> Tensor:
-        if len(values) > len(called) or not set(called[len(values) :]).issuperset(named):
-            shown = ", ".join((*map(repr, values), *(f"{k}={v!r}" for k, v in named.items())))
-            known = ", ".join(("input", *called))
-            raise TypeError(f"{name}(input, {shown}): its arguments are {known}")
-        arguments = dict(zip(called, values, strict=False)) | named
-        parameters = {parameter_names[called.index(key)]: value for key, value in arguments.items()}
-        if base in _ARGUMENTS and _outside(activation.name, **parameters):
-            return input.copy_(getattr(theirs, base)(input.clone(), **arguments))
-        return overwrite(activation, input, parameters, base)
-
-    in_place.__name__ = in_place.__qualname__ = name
-    vars(in_place)["__signature__"] = _signature(called, activation.parameters)
-    in_place.__doc__ = f"Overwrite `input` with {activation.name}(input) and return it."
-    return traceable(in_place)
-
-
-def _signature(called: Sequence[str], parameters: Mapping[str, float]) -> Signature:
-    """Return the signature of an in-place function: the tensor, then the parameters."""
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    arguments = [
-        Parameter(name, kind, default=default, annotation="float")
-        for name, default in zip(called, parameters.values(), strict=True)
-    ]
-    tensor = Parameter("input", kind, annotation="Tensor")
-    return Signature([tensor, *arguments], return_annotation="Tensor")
 
 
 def __dir__() -> list[str]:
@@ -374,7 +302,7 @@ def _absent(name: str) -> str:
     try:
         record = names("torch.nn.functional", name=name)[0]
     except UnknownName:
-        in_place = [f"{known}_" for known in (*_ALL, *_SPELLINGS)]
+        in_place = [f"{known}_" for known in (*_ALL, *_NAMES)]
         near = get_close_matches(name.casefold(), [*_FUNCTIONS, *_ALL, *_GATED, *in_place], 1)
         return f"{text}; did you mean {near[0]!r}?" if near else text
     if record.name != name:

@@ -93,7 +93,7 @@ def hardtanh(input: Tensor, min_val: float=-1.0, max_val: float=1.0, inplace: bo
     """Return x clipped to [min_val, max_val]; torch's operator unless `min_val` < `max_val`."""
 
 def hardtanh_(input: Tensor, min_val: float=-1.0, max_val: float=1.0) -> Tensor:
-    """Overwrite `input` with its `hardtanh` and return it."""
+    """Overwrite `input` with hard_tanh(input) and return it."""
 
 def identity_(input: Tensor) -> Tensor:
     """Overwrite `input` with identity(input) and return it."""

@@ -2,6 +2,7 @@
 
 Arguments, `repr`, state dicts, pickles and `isinstance` are torch's; only `forward` is new.
 Functions that torch.nn lacks are `Swish` and `Activation`. `make` returns the module for a name.
+Modules whose `forward` is one call of `softgate.torch.functional` are generated.
 
 `torch.fx.symbolic_trace` records a module as one call of `softgate.torch.functional`.
 `torch.jit.script` raises, since it cannot compile kernels; torch has deprecated it for
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from inspect import cleandoc, signature
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -24,12 +26,38 @@ from softgate.runtime.names import get, names
 
 from . import functional as F
 
+if TYPE_CHECKING:  # the classes that are generated below, whose arguments are torch's
+    from torch.nn import CELU as CELU
+    from torch.nn import ELU as ELU
+    from torch.nn import GLU as GLU
+    from torch.nn import SELU as SELU
+    from torch.nn import Hardshrink as Hardshrink
+    from torch.nn import Hardsigmoid as Hardsigmoid
+    from torch.nn import Hardswish as Hardswish
+    from torch.nn import Hardtanh as Hardtanh
+    from torch.nn import LeakyReLU as LeakyReLU
+    from torch.nn import LogSigmoid as LogSigmoid
+    from torch.nn import Mish as Mish
+    from torch.nn import PReLU as PReLU
+    from torch.nn import ReLU as ReLU
+    from torch.nn import ReLU6 as ReLU6
+    from torch.nn import RReLU as RReLU
+    from torch.nn import Sigmoid as Sigmoid
+    from torch.nn import SiLU as SiLU
+    from torch.nn import Softplus as Softplus
+    from torch.nn import Softshrink as Softshrink
+    from torch.nn import Softsign as Softsign
+    from torch.nn import Tanh as Tanh
+    from torch.nn import Tanhshrink as Tanhshrink
+    from torch.nn import Threshold as Threshold
+
 NAME_SOURCES = ("torch", "huggingface")
 """Frameworks whose names take precedence, after softgate's, in this package."""
 
 
-def _forward(function: Callable[..., Tensor], *attributes: str) -> Callable[..., Tensor]:
-    """Return the `forward` of a module: a function of the input and the module's attributes."""
+def _forward(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the `forward` of a module, whose attributes are the function's other arguments."""
+    attributes = tuple(signature(function).parameters)[1:]
     count = len(attributes)
 
     def forward(self: nn.Module, input: Tensor) -> Tensor:
@@ -43,6 +71,13 @@ def _forward(function: Callable[..., Tensor], *attributes: str) -> Callable[...,
     return forward
 
 
+def _module(name: str, function: Callable[..., Tensor]) -> type[nn.Module]:
+    """Return the subclass of torch's module `name` that calls a function of softgate."""
+    documentation = cleandoc(str(function.__doc__)).removeprefix("Return ")
+    body = {"__module__": __name__, "__doc__": documentation, "forward": _forward(function)}
+    return type(name, (getattr(nn, name),), body)
+
+
 class GELU(nn.GELU):
     """x·Phi(x) (`approximate="none"`), its tanh form ("tanh") or its sigmoid form ("sigmoid")."""
 
@@ -50,147 +85,21 @@ class GELU(nn.GELU):
         F._gelu_form(approximate)
         super().__init__(approximate)
 
-    forward = _forward(F.gelu, "approximate")
-
-
-class ReLU(nn.ReLU):
-    """max(x, 0)."""
-
-    forward = _forward(F.relu, "inplace")
-
-
-class ReLU6(nn.ReLU6):
-    """min(max(x, 0), 6)."""
-
-    forward = _forward(F.relu6, "inplace")
-
-
-class LeakyReLU(nn.LeakyReLU):
-    """x where x > 0, else negative_slope·x."""
-
-    forward = _forward(F.leaky_relu, "negative_slope", "inplace")
-
-
-class PReLU(nn.PReLU):
-    """x where x > 0, else weight·x with a trainable weight: torch's operator."""
-
-    forward = _forward(F.prelu, "weight")
-
-
-class RReLU(nn.RReLU):
-    """x where x > 0, else a·x, a random in training (torch's operator), else its mean."""
-
-    forward = _forward(F.rrelu, "lower", "upper", "training", "inplace")
-
-
-class Threshold(nn.Threshold):
-    """x where x > threshold, else `value`: torch's operator."""
-
-
-class ELU(nn.ELU):
-    """x where x > 0, else alpha·(exp(x) - 1)."""
-
-    forward = _forward(F.elu, "alpha", "inplace")
-
-
-class CELU(nn.CELU):
-    """x where x > 0, else alpha·(exp(x/alpha) - 1)."""
-
-    forward = _forward(F.celu, "alpha", "inplace")
-
-
-class SELU(nn.SELU):
-    """The self-normalising elu."""
-
-    forward = _forward(F.selu, "inplace")
-
-
-class SiLU(nn.SiLU):
-    """x·sigmoid(x)."""
-
-    forward = _forward(F.silu, "inplace")
-
-
-class Mish(nn.Mish):
-    """x·tanh(softplus(x))."""
-
-    forward = _forward(F.mish, "inplace")
-
-
-class Sigmoid(nn.Sigmoid):
-    """1/(1 + exp(-x))."""
-
-    forward = _forward(F.sigmoid)
-
-
-class Tanh(nn.Tanh):
-    """tanh(x)."""
-
-    forward = _forward(F.tanh)
-
-
-class Softplus(nn.Softplus):
-    """log(1 + exp(beta·x))/beta; x beyond `threshold` if the jump is visible in float32."""
-
-    forward = _forward(F.softplus, "beta", "threshold")
-
-
-class Softsign(nn.Softsign):
-    """x/(1 + |x|)."""
-
-    forward = _forward(F.softsign)
-
-
-class Tanhshrink(nn.Tanhshrink):
-    """x - tanh(x)."""
-
-    forward = _forward(F.tanhshrink)
-
-
-class Softshrink(nn.Softshrink):
-    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
-
-    forward = _forward(F.softshrink, "lambd")
-
-
-class Hardshrink(nn.Hardshrink):
-    """x where |x| > lambd, else 0."""
-
-    forward = _forward(F.hardshrink, "lambd")
-
-
-class Hardtanh(nn.Hardtanh):
-    """x between min_val and max_val."""
-
-    forward = _forward(F.hardtanh, "min_val", "max_val", "inplace")
-
-
-class Hardsigmoid(nn.Hardsigmoid):
-    """x/6 + 1/2 between 0 and 1."""
-
-    forward = _forward(F.hardsigmoid, "inplace")
-
-
-class Hardswish(nn.Hardswish):
-    """x·hardsigmoid(x)."""
-
-    forward = _forward(F.hardswish, "inplace")
-
-
-class LogSigmoid(nn.LogSigmoid):
-    """log(sigmoid(x))."""
-
-    forward = _forward(F.logsigmoid)
-
-
-class GLU(nn.GLU):
-    """a·sigmoid(b), a and b the halves of x along `dim`."""
-
-    forward = _forward(F.glu, "dim")
+    forward = _forward(F.gelu)
 
 
 class Identity(nn.Identity):
     """x itself."""
+
+
+_CLASSES = {
+    record.function: {"gelu": GELU, "identity": Identity}.get(record.function)
+    or _module(record.name, getattr(F, F._TORCH_NAMES[record.function]))
+    for record in names("torch.nn")
+    if record.function and record.path == f"torch.nn.{record.name}"
+}
+"""The modules by the names of softgate's functions."""
+globals().update({module.__name__: module for module in _CLASSES.values()})
 
 
 class Swish(nn.Module):
@@ -254,37 +163,22 @@ class Activation(nn.Module):
         return ", ".join((self.activation.name, *values))
 
 
-_TORCH_MODULES: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in their order
-    "celu": CELU,
-    "elu": ELU,
-    "gelu": GELU,
-    "gelu_sigmoid": partial(GELU, "sigmoid"),
-    "gelu_tanh": partial(GELU, "tanh"),
-    "hard_swish": Hardswish,
-    "hard_tanh": Hardtanh,
-    "hardshrink": Hardshrink,
-    "identity": Identity,
-    "leaky_relu": LeakyReLU,
-    "log_sigmoid": LogSigmoid,
-    "mish": Mish,
-    "relu": ReLU,
-    "relu6": ReLU6,
-    "selu": SELU,
-    "sigmoid": Sigmoid,
-    "silu": lambda beta: SiLU() if beta == 1 else Swish(beta),
-    "softplus": Softplus,
-    "softshrink": Softshrink,
-    "softsign": Softsign,
-    "tanh": Tanh,
-    "tanhshrink": Tanhshrink,
-    "threshold": Threshold,
-}
-
 _MODULES: dict[str, Callable[..., nn.Module]] = {
     "prelu": PReLU,
     "rrelu": RReLU,
 }
 """Modules that are more than a formula: trainable, or random in training."""
+
+_OF_FORMULAS: dict[str, Callable[..., nn.Module]] = {
+    **{name: module for name, module in _CLASSES.items() if name not in _MODULES},
+    "gelu_sigmoid": partial(GELU, "sigmoid"),
+    "gelu_tanh": partial(GELU, "tanh"),
+    "hard_sigmoid": lambda width: (
+        Hardsigmoid() if width == 6 else Activation("hard_sigmoid", width=width)
+    ),
+    "silu": lambda beta: SiLU() if beta == 1 else Swish(beta),
+}
+"""What to call with the values of a function's parameters, in their order."""
 
 
 def make(name: str | Function, source: str | None = None, **parameters: Any) -> nn.Module:
@@ -330,7 +224,5 @@ def make(name: str | Function, source: str | None = None, **parameters: Any) -> 
     known = registry.activations().get(activation.name)
     if known is None or known.entry.definition is not activation.entry.definition:
         return Activation(activation)
-    if activation.name == "hard_sigmoid" and activation.parameters["width"] == 6:
-        return Hardsigmoid()
-    module = _TORCH_MODULES.get(activation.name)
+    module = _OF_FORMULAS.get(activation.name)
     return Activation(activation) if module is None else module(*activation.parameters.values())
