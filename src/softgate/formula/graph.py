@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 Number = int | float | Fraction
+T = TypeVar("T")
 
 COMPARISONS = frozenset({"lt", "le", "eq"})
 POSITIVE = frozenset({"exp", "erfc", "phi", "Phi", "sigmoid", "softplus"})
@@ -281,9 +282,14 @@ def walk(*roots: Node) -> Iterator[Node]:
         stack.extend((arg, False) for arg in reversed(node.args))
 
 
+def fold(visit: Callable[[Node, list[T]], T], *roots: Node) -> dict[Node, T]:
+    """Return what `visit` returns for every node, given it and the results of its operands."""
+    results: dict[Node, T] = {}
+    for node in walk(*roots):
+        results[node] = visit(node, [results[arg] for arg in node.args])
+    return results
+
+
 def rebuild(root: Node, visit: Callable[[Node, list[Node]], Node]) -> Node:
-    """Return what `visit` returns for `root`, given each node and the results of its operands."""
-    new: dict[Node, Node] = {}
-    for node in walk(root):
-        new[node] = visit(node, [new[arg] for arg in node.args])
-    return new[root]
+    """Return the node that `visit` makes of `root`, given each node and its new operands."""
+    return fold(visit, root)[root]

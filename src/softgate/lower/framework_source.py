@@ -1,6 +1,6 @@
 """A graph as the source of a Python function in some framework's operators.
 
-One walk serves every framework: constants are folded, each operation becomes one line, and its
+One fold serves every framework: constants are folded, each operation becomes one line, and its
 spelling comes from the framework's `Dialect`. Source code rather than a chain of closures, because
 tracing compilers can process it and it can be inspected.
 
@@ -9,8 +9,8 @@ To add a framework, write a module with a `Dialect`:
 - `operations` has a template for each operation, operands as {0}, {1}, {2} (or {} in order). For
   definitions these are the arithmetic, the comparisons, `where`, and those of `formula.FUNCTIONS`.
   For stable forms (graphs over a `KernelArithmetic`) they are arithmetic, comparisons, `where`,
-  `sqrt`, `copysign`, the three operations on exponent bits of `formula.FloatArithmetic`, and the
-  two of `lower.without_fma`, which must be run first if the framework has no fma;
+  `sqrt`, and `BIT_OPERATIONS`, methods of a `Bits` in `modules`; `lower.without_fma` must be run
+  first if the framework has no fma;
 - `modules` are the objects that the templates name;
 - `whole` returns an array like `x` filled with a number: for a root that does not depend on `x`;
 - `scalar` returns a number in the format of `x`: for a `where` between two numbers.
@@ -24,9 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from softgate.formula.graph import COMPARISONS, Node, walk
+from softgate.formula.formats import Format
+from softgate.formula.graph import COMPARISONS, Node, fold
 
 from .evaluation import ARITHMETIC as PYTHON_ARITHMETIC
 
@@ -57,10 +59,70 @@ NORMAL_DISTRIBUTION = f"(-{SQRT_HALF!r} * {{}})"
 """Templates of phi(x) and 2·Phi(x), after the framework's names of exp and erfc."""
 
 BIT_OPERATIONS = {
-    **dict.fromkeys(("add_exponent", "copysign", "unscale"), "({}, {})"),
-    **dict.fromkeys(("exponent_only", "exponent_field", "high", "keep"), "({})"),
+    **{n: f"bits.{n}({{}}, {{}})" for n in ("add_exponent", "copysign", "unscale")},
+    **{n: f"bits.{n}({{}})" for n in ("exponent_only", "exponent_field", "high", "keep")},
 }
-"""Operations on bits of stable forms without fma, and the templates of their arguments."""
+"""Operations on bits of stable forms without fma, as methods of a `Bits` called `bits`."""
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The operations on the bits of one float format, from the casts and shifts of a framework."""
+
+    fmt: Format
+    word: Callable[[Any], Any]
+    """Returns the bits of a tensor or number as signed integers; `real` their floats."""
+    real: Callable[[Any], Any]
+    integer: Callable[[int], Any]
+    """Returns a number in the type of the bits."""
+    left: Callable[[Any, Any], Any]
+    right: Callable[[Any, Any], Any]
+    """Shifts; to the right only integers of at least 0 are shifted."""
+    where: Callable[[Any, Any, Any], Any] | None = None
+    keep: Callable[[Any], Any] | None = None
+    """Returns its operand so that optimisers do not simplify across it."""
+
+    def _mask(self, value: int) -> Any:
+        top = 1 << (self.fmt.bits - 1)
+        return self.integer(value - 2 * top if value & top else value)
+
+    def _to_exponent(self, t: Any) -> Any:
+        return self.left(self.word(t), self.integer(self.fmt.mantissa_bits))
+
+    def add_exponent(self, x: Any, t: Any) -> Any:
+        """Return x·2**n, n in the low bits of t."""
+        return self.real(self.word(x) + self._to_exponent(t))
+
+    def exponent_only(self, t: Any) -> Any:
+        """Return the float with the low bits of t as its exponent field."""
+        return self.real(self._to_exponent(t))
+
+    def exponent_field(self, x: Any) -> Any:
+        """Return 2**mantissa_bits, where one ulp is 1, plus the exponent field of x >= 0."""
+        mantissa = self.fmt.mantissa_bits
+        field = self.right(self.word(x), self.integer(mantissa))
+        return self.real(field | self.integer((self.fmt.max_exponent + mantissa) << mantissa))
+
+    def copysign(self, magnitude: Any, sign: Any) -> Any:
+        """Return the magnitude with the sign bit of `sign`."""
+        top = 1 << (self.fmt.bits - 1)
+        size = self.word(magnitude) & self._mask(top - 1)
+        return self.real(size | (self.word(sign) & self._mask(top)))
+
+    def high(self, x: Any) -> Any:
+        """Return x with the lower half of its significand cleared."""
+        low = (1 << (self.fmt.precision - self.fmt.precision // 2)) - 1
+        return self.real(self.word(x) & self._mask((1 << self.fmt.bits) - 1 - low))
+
+    def unscale(self, x: Any, factor: float) -> Any:
+        """Return x·factor, a power of two below 1, without a product where that is normal."""
+        assert self.where is not None
+        shift, bits, mantissa = 1 - math.frexp(factor)[1], self.word(x), self.fmt.mantissa_bits
+        size = bits & self._mask((1 << (self.fmt.bits - 1)) - 1)
+        ends = (shift + 1, 2 * self.fmt.max_exponent + 1)
+        least, infinity = (self._mask(field << mantissa) for field in ends)
+        normal = (size >= least) & (size < infinity)
+        return self.where(normal, self.real(bits - self._mask(shift << mantissa)), x * factor)
 
 
 @dataclass(frozen=True)
@@ -81,7 +143,8 @@ def source(
 ) -> str:
     """Return the Python source of `form(*inputs, *parameters)`, which computes the roots.
 
-    For several roots it returns a tuple. A dot in a parameter's name becomes an underscore.
+    For several roots it returns a tuple. A dot in a parameter's name becomes an underscore; a name
+    of `dialect.modules` gets one at its end.
 
     Examples
     --------
@@ -94,15 +157,42 @@ def source(
         t1 = t0 + 3.141592653589793
         return t1
     """
-    several = isinstance(roots, tuple)
+    leaves = {name: name.replace(".", "_") for name in (*inputs, *parameters)}
+    leaves = {n: f"{leaf}_" if leaf in dialect.modules else leaf for n, leaf in leaves.items()}
+    names = (name for i in count() if (name := f"t{i}") not in leaves.values())
+    lines: list[str] = []
+
+    def visit(node: Node, args: list[float | str]) -> float | str:
+        """Return a number, or the name of a leaf or of the line that is added for a node."""
+        numbers = [arg for arg in args if isinstance(arg, float)]
+        fixed = len(numbers) == len(args)
+        if node.op in ("input", "parameter"):
+            return leaves[str(node.attr)]
+        if node.op == "const":
+            return float(node.attr or 0)
+        if node.op == "pi":
+            return math.pi
+        if node.op in FOLDED and fixed:
+            return float(FOLDED[node.op](*numbers))
+        if node.op in COMPARISONS and fixed:
+            raise ValueError(f"{node!r} compares two numbers")
+        operands = [f"({arg})" if isinstance(arg, float) and arg < 0 else str(arg) for arg in args]
+        if node.op == "where" and len(numbers) == 2:
+            operands[1] = dialect.scalar.format(args[1])
+        name = next(names)
+        lines.append(f"{name} = {dialect.operations[node.op].format(*operands)}")
+        return name
+
     outputs: tuple[Node, ...] = roots if isinstance(roots, tuple) else (roots,)
-    leaves = {name: _identifier(name, dialect) for name in (*inputs, *parameters)}
-    emitter = _Emitter(dialect, leaves)
-    emitter.emit(*outputs)
-    results = [emitter.result(root) for root in outputs]
-    body = "".join(f"    {line}\n" for line in emitter.lines)
-    returned = f"({', '.join(results)},)" if several else results[0]
-    return f"def form({', '.join(leaves.values())}):\n{body}    return {returned}\n"
+    values = fold(visit, *outputs)
+    results = [
+        dialect.whole.format(value) if isinstance(value, float) else value
+        for value in map(values.__getitem__, outputs)
+    ]
+    lines.append(
+        f"return ({', '.join(results)},)" if isinstance(roots, tuple) else f"return {results[0]}"
+    )
+    return "\n    ".join([f"def form({', '.join(leaves.values())}):", *lines]) + "\n"
 
 
 def form(
@@ -118,66 +208,3 @@ def form(
     exec(compile(text, f"<softgate {what}>", "exec"), names)
     function: Callable[..., Any] = names["form"]
     return function
-
-
-def _identifier(name: str, dialect: Dialect) -> str:
-    """Return a leaf's name in the source: without dots, and not a name of `dialect.modules`."""
-    identifier = name.replace(".", "_")
-    return f"{identifier}_" if identifier in dialect.modules else identifier
-
-
-class _Emitter:
-    """The lines of one function."""
-
-    def __init__(self, dialect: Dialect, leaves: Mapping[str, str]) -> None:
-        self.dialect, self.leaves = dialect, leaves
-        self.lines: list[str] = []
-        self.names: dict[Node, str] = {}
-        self.numbers: dict[Node, float] = {}
-        self._count = 0
-
-    def emit(self, *roots: Node) -> None:
-        """Emit the nodes that the roots need."""
-        for node in walk(*roots):
-            if node.op in ("input", "parameter"):
-                self.names[node] = self.leaves[str(node.attr)]
-            elif (number := self._number(node)) is not None:
-                self.numbers[node], self.names[node] = number, repr(number)
-            else:
-                name = self._fresh()
-                self.lines.append(f"{name} = {self._operation(node)}")
-                self.names[node] = name
-
-    def result(self, root: Node) -> str:
-        """Return the expression of a root."""
-        name = self.names[root]
-        return self.dialect.whole.format(name) if root in self.numbers else name
-
-    def _fresh(self) -> str:
-        while (name := f"t{self._count}") in self.leaves.values():
-            self._count += 1
-        self._count += 1
-        return name
-
-    def _number(self, node: Node) -> float | None:
-        if node.op == "const":
-            assert node.attr is not None
-            return float(node.attr)
-        if node.op == "pi":
-            return math.pi
-        if node.op in FOLDED and all(arg in self.numbers for arg in node.args):
-            return float(FOLDED[node.op](*(self.numbers[arg] for arg in node.args)))
-        return None
-
-    def _operation(self, node: Node) -> str:
-        numbers = self.numbers
-        args = [
-            f"({self.names[a]})" if numbers.get(a, 0.0) < 0 else self.names[a] for a in node.args
-        ]
-        if node.op == "where":
-            yes, no = node.args[1:]
-            if yes in numbers and no in numbers:
-                args[1] = self.dialect.scalar.format(self.names[yes])
-        if node.op in COMPARISONS and all(a in numbers for a in node.args):
-            raise ValueError(f"{node!r} compares two numbers")
-        return self.dialect.operations[node.op].format(*args)

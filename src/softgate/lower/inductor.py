@@ -8,15 +8,15 @@ without a stable interface: `unavailable` checks each property that the results 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from softgate.formula.formats import Format
 from softgate.formula.graph import Node, walk
 
+from . import framework_source
 from .constants import fold_constants
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ NAMES = {
     "div": "truediv",
 }
 """The operations of a graph that inductor has, and their names there."""
-BIT_OPERATIONS = frozenset({"add_exponent", "exponent_only", "exponent_field"})
+BIT_OPERATIONS = ("add_exponent", "exponent_only", "exponent_field")
 
 PRINTED = {
     "CppOverrides": {
@@ -128,7 +128,7 @@ def supports(loop: Loop, parameters: Mapping[str, float]) -> bool:
         return False
     order = tuple(walk(*loop.roots))
     resolved = fold_constants(order, loop.arithmetic, parameters)
-    known = BIT_OPERATIONS | NAMES.keys()
+    known = {*BIT_OPERATIONS, *NAMES}
     for node in order:
         if node.op != "input" and resolved[node] is node:
             constant = all(not isinstance(resolved[arg], Node) for arg in node.args)
@@ -145,11 +145,20 @@ def emit(loop: Loop, parameters: Mapping[str, float], index: int, *operands: Any
     from torch._inductor.virtualized import ops
 
     fmt, stored = loop.arithmetic, DTYPES[loop.storage.name][0]
-    real, _ = DTYPES[fmt.name]
+    real, word = DTYPES[fmt.name]
     inputs = dict(zip(loop.inputs, operands, strict=True))
     if fmt is not loop.storage:
         inputs = {name: ops.to_dtype(x, real, stored) for name, x in inputs.items()}
-    operations = _operations(ops, fmt)
+    bits = framework_source.Bits(
+        fmt,
+        word=lambda x: ops.to_dtype_bitcast(x, word, real),
+        real=lambda bits: ops.to_dtype_bitcast(bits, real, word),
+        integer=lambda value: ops.constant(value, word),
+        left=ops.bitwise_left_shift,
+        right=ops.bitwise_right_shift,
+    )
+    operations = {name: getattr(ops, theirs) for name, theirs in NAMES.items()}
+    operations |= {name: getattr(bits, name) for name in BIT_OPERATIONS}
     root = loop.roots[index]
     order = tuple(walk(root))
     resolved = fold_constants(order, fmt, parameters)
@@ -167,29 +176,3 @@ def emit(loop: Loop, parameters: Mapping[str, float], index: int, *operands: Any
             values[node] = operations[node.op](*(values[arg] for arg in node.args))
     result = values[root]
     return result if fmt is loop.storage else ops.to_dtype(result, stored, real)
-
-
-def _operations(ops: Any, fmt: Format) -> dict[str, Callable[..., Any]]:
-    real, bits = DTYPES[fmt.name]
-    mantissa = fmt.mantissa_bits
-    whole = (fmt.max_exponent + mantissa) << mantissa  # 2**mantissa as a float: one ulp is 1
-
-    def as_bits(x: Any) -> Any:
-        return ops.to_dtype_bitcast(x, bits, real)
-
-    def as_real(x: Any) -> Any:
-        return ops.to_dtype_bitcast(x, real, bits)
-
-    def moved(t: Any) -> Any:
-        return ops.bitwise_left_shift(as_bits(t), ops.constant(mantissa, bits))
-
-    def exponent_field(x: Any) -> Any:
-        field = ops.bitwise_right_shift(as_bits(x), ops.constant(mantissa, bits))
-        return as_real(ops.bitwise_or(field, ops.constant(whole, bits)))
-
-    return {
-        **{name: getattr(ops, theirs) for name, theirs in NAMES.items()},
-        "add_exponent": lambda x, t: as_real(ops.add(as_bits(x), moved(t))),
-        "exponent_only": lambda t: as_real(moved(t)),
-        "exponent_field": exponent_field,
-    }

@@ -9,8 +9,8 @@ subnormal numbers to 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -72,74 +72,24 @@ DEFINITIONS = framework_source.Dialect(
 )
 
 
-class Bits:
-    """The operations on the bits of one float format."""
-
-    def __init__(self, fmt: Format) -> None:
-        self.fmt = fmt
-        self.real = jnp.float32 if fmt is FLOAT32 else jnp.float64
-        self.word = jnp.int32 if fmt is FLOAT32 else jnp.int64
-        self.exponent_bits = fmt.bits - fmt.precision
-
-    def _bits(self, x: Any) -> jax.Array:
-        number = isinstance(x, float)
-        return lax.bitcast_convert_type(self.real(x) if number else x, self.word)
-
-    def _float(self, bits: jax.Array) -> jax.Array:
-        return lax.bitcast_convert_type(bits, self.real)
-
-    def _mask(self, value: int) -> Any:
-        signed = value - (1 << self.fmt.bits) if value >> (self.fmt.bits - 1) else value
-        return self.word(signed)
-
-    def add_exponent(self, x: Any, t: jax.Array) -> jax.Array:
-        """Return x·2**n, n in the low bits of t."""
-        return self._float(self._bits(x) + (self._bits(t) << self.fmt.mantissa_bits))
-
-    def exponent_only(self, t: jax.Array) -> jax.Array:
-        """Return the float with the low bits of t as its exponent field."""
-        return self._float(self._bits(t) << self.fmt.mantissa_bits)
-
-    def exponent_field(self, x: jax.Array) -> jax.Array:
-        """Return 2**mantissa_bits plus the exponent field of x >= 0."""
-        mantissa = self.fmt.mantissa_bits
-        whole = (self.fmt.max_exponent + mantissa) << mantissa
-        return self._float(lax.shift_right_logical(self._bits(x), self.word(mantissa)) | whole)
-
-    def copysign(self, magnitude: Any, sign: Any) -> jax.Array:
-        """Return the magnitude with the sign bit of `sign`."""
-        top = 1 << (self.fmt.bits - 1)
-        size = self._bits(magnitude) & self._mask(top - 1)
-        return self._float(size | (self._bits(sign) & self._mask(top)))
-
-    def high(self, x: jax.Array) -> jax.Array:
-        """Return x with the lower half of its significand cleared."""
-        low = (1 << (self.fmt.precision - self.fmt.precision // 2)) - 1
-        return self._float(self._bits(x) & self._mask((1 << self.fmt.bits) - 1 - low))
-
-    def unscale(self, x: jax.Array, factor: float) -> jax.Array:
-        """Return x·factor, a power of two below 1, without a product where that is normal."""
-        shift, mantissa = 1 - math.frexp(factor)[1], self.fmt.mantissa_bits
-        bits = self._bits(x)
-        field = (bits & self._mask((1 << (self.fmt.bits - 1)) - 1)) >> mantissa
-        normal = (field > shift) & (field < 2 * self.fmt.max_exponent + 1)
-        return lax.select(normal, self._float(bits - self._mask(shift << mantissa)), x * factor)
-
-    def keep(self, x: jax.Array) -> jax.Array:
-        """Return x; XLA does not simplify across it."""
-        return lax.reduce_precision(x, self.exponent_bits, self.fmt.mantissa_bits)
-
-
 @lru_cache(maxsize=2)
 def stable_dialect(fmt: Format) -> framework_source.Dialect:
     """Return the dialect of the stable forms of one format."""
-    bits = Bits(fmt)
-    calls = {name: name + arguments for name, arguments in framework_source.BIT_OPERATIONS.items()}
-    return framework_source.Dialect(
-        modules={**DEFINITIONS.modules, **{name: getattr(bits, name) for name in calls}},
-        operations={**OPERATIONS, **calls},
-        whole=DEFINITIONS.whole,
-        scalar=DEFINITIONS.scalar,
+    real, word = (jnp.float32, jnp.int32) if fmt is FLOAT32 else (jnp.float64, jnp.int64)
+    bits = framework_source.Bits(
+        fmt,
+        word=lambda x: lax.bitcast_convert_type(real(x) if isinstance(x, float) else x, word),
+        real=lambda bits: lax.bitcast_convert_type(bits, real),
+        integer=word,
+        left=lax.shift_left,
+        right=lax.shift_right_logical,
+        where=lax.select,
+        keep=lambda x: lax.reduce_precision(x, fmt.bits - fmt.precision, fmt.mantissa_bits),
+    )
+    return replace(
+        DEFINITIONS,
+        modules={**DEFINITIONS.modules, "bits": bits},
+        operations={**OPERATIONS, **framework_source.BIT_OPERATIONS},
     )
 
 

@@ -155,26 +155,8 @@ DIALECT = framework_source.Dialect(
 )
 
 
-def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
-    """Return the Python source of `form(x, *parameters)`, which computes `root` in torch.
-
-    Examples
-    --------
-    >>> from softgate.formula.arithmetic import ExactArithmetic
-    >>> f = ExactArithmetic()
-    >>> x = f.graph.input("x")
-    >>> print(source(x * f.sigmoid(1.702 * x)))
-    def form(x):
-        t0 = 1.702 * x
-        t1 = sigmoid(t0)
-        t2 = x * t1
-        return t2
-    """
-    return framework_source.source(root, DIALECT, parameters)
-
-
 def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
-    """Return the function compiled from `source(root, parameters)`."""
+    """Return a definition or a stable form as a function of tensors and parameters."""
     function: Form = framework_source.form(root, DIALECT, parameters)
     return function
 
@@ -237,22 +219,21 @@ def arithmetic(root: Node) -> Node | None:
     >>> arithmetic(f.graph.node("add_exponent", x, x)) is None
     True
     """
-    graph, new = Graph(), dict[Node, Node]()
-    for node in walk(root):
-        args = [new[arg] for arg in node.args]
+    graph = Graph()
+    if any(node.op not in PLAIN | {"abs", "copysign"} for node in walk(root)):
+        return None
+
+    def visit(node: Node, args: list[Node]) -> Node:
         if node.op in ("abs", "copysign"):
             below = graph.node("lt", args[-1], graph.const(0))
-            new[node] = graph.node("where", below, graph.node("neg", args[0]), args[0])
-        elif node.op == "where" and all(arg.op == "const" for arg in args[0].args):
-            new[node] = args[1] if holds(args[0]) else args[2]
-        elif node.op in ARITHMETIC and args and all(arg.op == "const" for arg in args):
-            numbers = (Fraction(arg.attr or 0) for arg in args)
-            new[node] = graph.const(ARITHMETIC[node.op](*numbers))
-        elif node.op in PLAIN:
-            new[node] = graph.node(node.op, *args, attr=node.attr)
-        else:
-            return None
-    return new[root]
+            return graph.node("where", below, graph.node("neg", args[0]), args[0])
+        if node.op == "where" and all(arg.op == "const" for arg in args[0].args):
+            return args[1] if holds(args[0]) else args[2]
+        if node.op in ARITHMETIC and all(arg.op == "const" for arg in args):
+            return graph.const(ARITHMETIC[node.op](*(Fraction(arg.attr or 0) for arg in args)))
+        return graph.copy(node, args)
+
+    return rebuild(root, visit)
 
 
 PLAIN = frozenset({"input", "const", "fma", "sqrt", "where", *framework_source.ARITHMETIC})
