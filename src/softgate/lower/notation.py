@@ -1,20 +1,20 @@
 """A definition in mathematical notation: plain text, LaTeX and MathML.
 
-LaTeX and MathML are printed from one tree of terms (`notation`), so they agree. Each term records
-its operator precedence and whether it starts with a minus sign; brackets follow from these alone.
+LaTeX and MathML are printed from one tree of terms (`notation`), so they agree; a `Markup` is all
+that differs. Each term records its operator precedence and whether it starts with a minus sign;
+brackets follow from these alone. Plain text has the operations of the graph, not their notation.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 
 from softgate.formula.arithmetic import ExactArithmetic
-from softgate.formula.derivative import call
-from softgate.formula.graph import COMPARISONS, Node, walk
+from softgate.formula.graph import COMPARISONS, Node, fold, walk
 
 CHOICE, SUM, PRODUCT, SIGN, POWER, ATOM = range(6)
 """Operator precedence, the loosest first."""
@@ -57,6 +57,11 @@ def bracketed(term: Term, least: int) -> Term:
     return Term("brackets", (term,)) if term.binds < least or term.signed else term
 
 
+def negative(term: Term) -> Term:
+    """Return -term."""
+    return Term("negative", (bracketed(term, PRODUCT),), binds=SUM, signed=True)
+
+
 def notation(root: Node) -> Term:
     """Return `root` as a tree of terms.
 
@@ -69,6 +74,8 @@ def notation(root: Node) -> Term:
 
 LONGEST, ABRIDGED = 500, 40
 """Operations of a formula that is written in full, and of a longer one that is abridged."""
+MOST_DECIMALS = 80
+"""A number with more, such as 1/3, is written as a fraction."""
 
 
 def shortened(root: Node) -> Node:
@@ -97,14 +104,13 @@ def shortened(root: Node) -> Node:
 
 def as_powers(root: Node) -> dict[Node, tuple[Node, int]]:
     """Return u and n for every node of a graph that is u**n written as products, else n = 1."""
-    powers: dict[Node, tuple[Node, int]] = {}
-    for node in walk(root):
-        powers[node] = (node, 1)
-        if node.op == "mul":
-            (left, m), (right, n) = (powers[arg] for arg in node.args)
-            if left is right:
-                powers[node] = (left, m + n)
-    return powers
+
+    def visit(node: Node, parts: list[tuple[Node, int]]) -> tuple[Node, int]:
+        if node.op == "mul" and parts[0][0] is parts[1][0]:
+            return parts[0][0], parts[0][1] + parts[1][1]
+        return node, 1
+
+    return fold(visit, root)
 
 
 def meaning(node: Node) -> Node:
@@ -118,6 +124,12 @@ MEANINGS: dict[str, Callable[[ExactArithmetic, Node], Node]] = {
     "phi": lambda f, x: f.exp(-x * x / 2) / f.sqrt(2 * f.pi),
 }
 """The functions written as a symbol, and their expansions."""
+EXPANDED: dict[str, Callable[[ExactArithmetic, Node], Node]] = {
+    "expm1": lambda f, x: f.exp(x) - 1,
+    "log1p": lambda f, x: f.log(1 + x),
+    "softplus": lambda f, x: f.log(1 + f.exp(x)),
+}
+"""The functions that are always expanded."""
 
 NAMED = {
     "log": "ln", "tanh": "tanh", "sigmoid": "sigma", "erf": "erf", "erfc": "erfc", "Phi": "Phi",
@@ -137,6 +149,8 @@ def write(node: Node, small: bool = False) -> Term:
         return function(NAMED[node.op], write(node.args[0]))
     if node.op in COMPARISONS:
         return comparison(node)
+    if node.op in EXPANDED:
+        return write(EXPANDED[node.op](ExactArithmetic(node.graph), node.args[0]), small)
     if node.op not in WRITERS:
         raise ValueError(f"{node.op!r} has no notation: add it to softgate/lower/notation.py")
     return WRITERS[node.op](node, small)
@@ -153,36 +167,24 @@ def function(name: str, *arguments: Term) -> Term:
 def number(value: Fraction, small: bool = False) -> Term:
     """Return a number in its shortest exact notation: 0.044715, 1/2, 2/3."""
     if value < 0:
-        positive = number(-value, small)
-        return row(sign("-"), positive, binds=SUM, signed=True)
+        return negative(number(-value, small))
     if value.denominator == 1:
         return Term("number", text=str(value.numerator))
-    digits = decimals(value.denominator)
+    decimals = (n for n in range(1, MOST_DECIMALS + 1) if 10**n % value.denominator == 0)
+    digits = next(decimals, None)
     if value.denominator in (2, 4, 8) or digits is None:
-        return fraction(
-            number(Fraction(value.numerator)), number(Fraction(value.denominator)), small
-        )
-    shifted = value * 10**digits
-    assert shifted.denominator == 1
-    whole = str(shifted.numerator).rjust(digits + 1, "0")
+        above, below = (Term("number", text=str(n)) for n in (value.numerator, value.denominator))
+        return fraction(above, below, small)
+    whole = str(int(value * 10**digits)).rjust(digits + 1, "0")
     return Term("number", text=f"{whole[:-digits]}.{whole[-digits:]}")
-
-
-def decimals(denominator: int, limit: int = 80) -> int | None:
-    """Return the number of decimals of 1/denominator, or None if they do not terminate."""
-    for digits in range(1, limit + 1):
-        if 10**digits % denominator == 0:
-            return digits
-    return None
 
 
 def fraction(above: Term, below: Term, small: bool) -> Term:
     """Return above/below with a minus sign of the numerator moved to the front."""
-    if above.signed and above.binds == SUM and len(above.parts) == 2:
-        inner = above.parts[1]
+    if above.kind == "negative":
+        (inner,) = above.parts
         inner = inner.parts[0] if inner.kind == "brackets" else inner
-        positive = bracketed(fraction(inner, below, small), PRODUCT)
-        return row(sign("-"), positive, binds=SUM, signed=True)
+        return negative(fraction(inner, below, small))
     if small:
         parts = bracketed(above, PRODUCT), sign("/"), bracketed(below, POWER)
         return row(*parts, binds=PRODUCT)
@@ -195,8 +197,8 @@ def sum_of(node: Node, small: bool) -> Term:
     symbol = "+" if node.op == "add" else "-"
     if left.binds < SUM:
         left = bracketed(left, SUM)
-    if symbol == "+" and right.signed and len(right.parts) == 2:
-        symbol, right = "-", right.parts[1]
+    if symbol == "+" and right.kind == "negative":
+        symbol, right = "-", right.parts[0]
     right = bracketed(right, SUM if symbol == "+" else PRODUCT)
     return row(left, sign(symbol), right, binds=SUM, signed=left.signed)
 
@@ -218,52 +220,39 @@ def product(node: Node, small: bool) -> Term:
     terms = [number(value, small) for value in numbers if value != 1 or not powers]
     terms += [power(write(factor, small), count) for factor, count in powers.items()]
     result = terms[0] if len(terms) == 1 else juxtapose(terms)
-    if minus:
-        return row(sign("-"), bracketed(result, PRODUCT), binds=SUM, signed=True)
-    return result
+    return negative(result) if minus else result
 
 
 def factors(node: Node) -> Counter[Node]:
     """Return how often each factor of a product of products occurs; a `neg` node counts for -1."""
-    counts: dict[Node, Counter[Node]] = {}
-    for part in walk(node):
+
+    def visit(part: Node, counts: list[Counter[Node]]) -> Counter[Node]:
         if part.op == "mul":
-            counts[part] = counts[part.args[0]] + counts[part.args[1]]
-        elif part.op == "neg":
-            counts[part] = Counter([part]) + counts[part.args[0]]
-        else:
-            counts[part] = Counter([part])
-    return counts[node]
+            return counts[0] + counts[1]
+        return Counter([part]) + (counts[0] if part.op == "neg" else Counter())
+
+    return fold(visit, node)[node]
 
 
 def juxtapose(terms: list[Term]) -> Term:
     """Return factors side by side, separated by a dot or a space where needed."""
-    parts: list[Term] = []
-    for term in terms:
-        bound = bracketed(term, PRODUCT)
-        if parts:
-            parts.append(sign(between(parts[-1], bound)))
-        parts.append(bound)
+    first, *others = (bracketed(term, PRODUCT) for term in terms)
+    parts = [first]
+    for term in others:
+        between = NOTHING
+        if term.kind == "number" or (term.kind == "row" and term.binds == PRODUCT):
+            between = "·"
+        elif term.kind == "call" or is_word(parts[-1]) or is_word(term):
+            between = THIN
+        parts += [sign(between), term]
     return row(*parts, binds=PRODUCT)
-
-
-def between(left: Term, right: Term) -> str:
-    """Return the separator of two factors: a dot, `THIN` or `NOTHING`."""
-    if right.kind == "number" or (right.kind == "row" and right.binds == PRODUCT):
-        return "·"
-    return THIN if right.kind == "call" or is_word(left) or is_word(right) else NOTHING
 
 
 def is_word(term: Term) -> bool:
     """Return whether a term is a name of several letters, or a power of one."""
     if term.kind == "power":
         return is_word(term.parts[0])
-    return term.kind == "name" and len(spelt(term.text)) > 1
-
-
-def spelt(text: str) -> str:
-    """Return the notation of a variable's name: a Latin or Greek letter, or a word."""
-    return LETTERS.get(text, text)
+    return term.kind == "name" and len(LETTERS.get(term.text, term.text)) > 1
 
 
 def power(base: Term, exponent: int) -> Term:
@@ -312,30 +301,17 @@ def extremum(node: Node) -> tuple[str, tuple[Node, ...]] | None:
 
 def comparison(node: Node) -> Term:
     """Return a < b, with the side that depends on an input on the left."""
-    left, right = node.args
-    symbols = {"lt": "<", "le": "≤", "eq": "="}
-    symbol = symbols[node.op]
-    if not varies(left) and varies(right):
-        left, right = right, left
+    sides = list(node.args)
+    varies = [any(part.op == "input" for part in walk(side)) for side in sides]
+    symbol = {"lt": "<", "le": "≤", "eq": "="}[node.op]
+    if varies == [False, True]:
+        sides.reverse()
         symbol = {"<": ">", "≤": "≥", "=": "="}[symbol]
-    parts = bracketed_choice(write(left)), sign(symbol), bracketed_choice(write(right))
-    return row(*parts, binds=CHOICE)
-
-
-def varies(node: Node) -> bool:
-    """Return whether a node depends on an input."""
-    return any(part.op == "input" for part in walk(node))
-
-
-def bracketed_choice(term: Term) -> Term:
-    """Return one side of a comparison; only cases need brackets."""
-    return Term("brackets", (term,)) if term.binds < SUM else term
-
-
-def plus_one(node: Node, inside: Node) -> Term:
-    """Return ln(1 + inside)."""
-    total = ExactArithmetic(node.graph).lift(1) + inside
-    return function("ln", write(total))
+    left, right = (
+        Term("brackets", (term,)) if term.binds < SUM else term  # cases
+        for term in map(write, sides)
+    )
+    return row(left, sign(symbol), right, binds=CHOICE)
 
 
 WRITERS: dict[str, Callable[[Node, bool], Term]] = {
@@ -348,14 +324,14 @@ WRITERS: dict[str, Callable[[Node, bool], Term]] = {
     "where": choice,
     "pi": lambda n, _: Term("constant", text="pi"),
     "exp": exponential,
-    "expm1": lambda n, s: write(call(ExactArithmetic(n.graph), "exp", n.args[0]) - 1, s),
-    "log1p": lambda n, _: plus_one(n, n.args[0]),
-    "softplus": lambda n, _: plus_one(n, call(ExactArithmetic(n.graph), "exp", n.args[0])),
     "sqrt": lambda n, _: Term("root", (write(n.args[0]),)),
 }
 
 
-INFIX: dict[str, tuple[str, int, tuple[int, ...]]] = {
+Operation = tuple[str, int, tuple[int, ...]]
+"""A template, its precedence, and the least precedence of each operand."""
+
+INFIX: dict[str, Operation] = {
     "pi": ("pi", ATOM, ()),
     "add": ("{} + {}", SUM, (SUM, SUM)),
     "sub": ("{} - {}", SUM, (SUM, PRODUCT)),
@@ -371,8 +347,7 @@ INFIX: dict[str, tuple[str, int, tuple[int, ...]]] = {
     "min": ("min({}, {})", ATOM, (CHOICE, CHOICE)),
     "where": ("{1} if {0} else {2}", CHOICE, (CHOICE, SUM, CHOICE)),
 }
-"""Templates of Python expressions, their precedence, and the least precedence of each operand;
-other operations are functions of one argument."""
+"""Python expressions; other operations are functions of one argument."""
 MIRRORED = {"lt": "gt", "le": "ge", "eq": "eq"}
 
 
@@ -395,9 +370,10 @@ def infix(root: Node) -> str:
     for node in walk(root):
         op, args = node.op, node.args
         base, exponent = powers[node]
-        if op == "const":
-            assert isinstance(node.attr, Fraction)
-            texts[node] = _infix_number(node.attr)
+        if isinstance(value := node.attr, Fraction):
+            text = str(value if value.denominator == 1 else float(value))
+            rounded = Fraction(text) != value
+            texts[node] = (str(value), PRODUCT) if rounded else (text, SIGN if value < 0 else ATOM)
             continue
         if op == "where":
             op, args = extremum(node) or (op, args)
@@ -416,27 +392,34 @@ def infix(root: Node) -> str:
     return texts[root][0]
 
 
-def _infix_number(value: Fraction) -> tuple[str, int]:
-    text = repr(float(value)) if value.denominator != 1 else str(value.numerator)
-    if value.denominator != 1 and Fraction(text) != value:
-        return f"{value.numerator}/{value.denominator}", PRODUCT
-    return text, SIGN if value < 0 else ATOM
+@dataclass(frozen=True)
+class Markup:
+    """How a language writes terms: templates of their parts, and functions of their texts."""
+
+    forms: Mapping[str, str]
+    """By kind; a row has its parts joined."""
+    words: Mapping[str, Callable[[str], str]]
+    """By kind, for terms without parts."""
+    signs: Mapping[str, str]
+    sign: str
+    """A template of the signs that are not in `signs`."""
+    cases: tuple[str, str, str, str]
+    """Templates of a value and its condition, of the last value, of all; what separates them."""
 
 
-LATEX_SIGNS = {"≤": r"\le", "≥": r"\ge", "·": r"\cdot"}
-LATEX_TIGHT_SIGNS = {THIN: r"\,", NOTHING: " ", ",": ", ", "/": "/"}
-"""Separators written without surrounding spaces."""
-
-LATEX_FORMS = {
-    "fraction": r"\frac{{{}}}{{{}}}",
-    "root": r"\sqrt{{{}}}",
-    "power": "{}^{{{}}}",
-    "brackets": r"\left({}\right)",
-    "bars": r"\left|{}\right|",
-    "call": r"{}\left({}\right)",
-}
-LATEX_UPRIGHT = frozenset({"erf", "erfc"})
-"""Functions without a LaTeX command."""
+def render(term: Term, markup: Markup) -> str:
+    """Return a term in a language."""
+    if term.kind == "sign":
+        return markup.signs.get(term.text) or markup.sign.format(term.text)
+    if term.kind in markup.words:
+        return markup.words[term.kind](term.text)
+    parts = [render(part, markup) for part in term.parts]
+    if term.kind == "cases":
+        case, otherwise, whole, between = markup.cases
+        *pairs, last = parts
+        rows = [case.format(*pair) for pair in zip(pairs[::2], pairs[1::2], strict=True)]
+        return whole.format(between.join([*rows, otherwise.format(last)]))
+    return markup.forms[term.kind].format(*(["".join(parts)] if term.kind == "row" else parts))
 
 
 def latex(root: Node) -> str:
@@ -452,51 +435,7 @@ def latex(root: Node) -> str:
     >>> print(latex(f.where(x > 0, x, f.graph.parameter("alpha") * f.expm1(x))))
     \begin{cases}x & \text{if } x > 0 \\ \alpha \left(e^{x} - 1\right) & \text{otherwise}\end{cases}
     """
-    return latex_term(notation(root))
-
-
-def latex_term(term: Term) -> str:
-    """Return one term as LaTeX."""
-    match term.kind:
-        case "row":
-            return _latex_row(term)
-        case "cases":
-            return _latex_cases([latex_term(part) for part in term.parts])
-        case "function":
-            upright = term.text in LATEX_UPRIGHT
-            return rf"\operatorname{{{term.text}}}" if upright else rf"\{term.text}"
-        case "constant":
-            return r"\pi" if term.text == "pi" else term.text
-        case "name":
-            return _latex_name(term.text)
-        case "number":
-            return term.text
-    return LATEX_FORMS[term.kind].format(*map(latex_term, term.parts))
-
-
-def _latex_row(term: Term) -> str:
-    """Return the parts of a row, with spaces around operators."""
-    text = ""
-    for index, part in enumerate(term.parts):
-        if part.kind != "sign":
-            text += latex_term(part)
-        elif part.text in LATEX_TIGHT_SIGNS:
-            text += LATEX_TIGHT_SIGNS[part.text]
-        else:
-            symbol = LATEX_SIGNS.get(part.text, part.text)
-            text += f" {symbol} " if index else symbol
-    return text
-
-
-def _latex_cases(parts: list[str]) -> str:
-    """Return values and conditions as rows; the last value has no condition."""
-    *pairs, last = parts
-    rows = [
-        rf"{value} & \text{{if }} {condition}"
-        for value, condition in zip(pairs[::2], pairs[1::2], strict=True)
-    ]
-    rows.append(rf"{last} & \text{{otherwise}}")
-    return r"\begin{cases}" + r" \\ ".join(rows) + r"\end{cases}"
+    return render(notation(root), LATEX)
 
 
 def _latex_name(text: str) -> str:
@@ -509,21 +448,42 @@ def _latex_name(text: str) -> str:
     return rf"\mathrm{{{escaped}}}"
 
 
+LATEX = Markup(
+    forms={
+        "row": "{}",
+        "negative": "-{}",
+        "fraction": r"\frac{{{}}}{{{}}}",
+        "root": r"\sqrt{{{}}}",
+        "power": "{}^{{{}}}",
+        "brackets": r"\left({}\right)",
+        "bars": r"\left|{}\right|",
+        "call": r"{}\left({}\right)",
+    },
+    words={
+        "number": str,
+        "name": _latex_name,
+        "constant": {"pi": r"\pi", "e": "e"}.__getitem__,
+        # erf and erfc have no command.
+        "function": lambda name: rf"\operatorname{{{name}}}" if "erf" in name else rf"\{name}",
+    },
+    signs={
+        "≤": r" \le ", "≥": r" \ge ", "·": r" \cdot ",
+        THIN: r"\,", NOTHING: " ", ",": ", ", "/": "/",
+    },
+    sign=" {} ",
+    cases=(
+        r"{} & \text{{if }} {}", r"{} & \text{{otherwise}}",
+        r"\begin{{cases}}{}\end{{cases}}", r" \\ ",
+    ),
+)  # fmt: skip
+
+
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 MATHML_SYMBOLS = {"sigma": "σ", "Phi": "Φ", "varphi": "φ", "pi": "π"}
-MATHML_ELEMENTS = {"row": "mrow", "fraction": "mfrac", "root": "msqrt", "power": "msup"}
 INVISIBLE_TIMES = "<mo>&#x2062;</mo>"
 APPLIED = "<mo>&#x2061;</mo>"
-MATHML_SIGNS = {
-    "-": "<mo>−</mo>",
-    ",": '<mo separator="true">,</mo>',
-    THIN: INVISIBLE_TIMES + '<mspace width="0.17em"/>',
-    NOTHING: INVISIBLE_TIMES,
-}
 MATHML_FONTS = "font-family:'STIX Two Math','Cambria Math','Latin Modern Math',math"
 """Fonts with stretching brackets; most systems have one of them."""
-
-MATHML_CELL = '<mtd style="text-align:left;padding:0.15em 0.4em">'
 
 
 def mathml(root: Node, before: str = "") -> str:
@@ -543,40 +503,13 @@ def mathml(root: Node, before: str = "") -> str:
     >>> "<mi>x</mi>" in mathml(f.graph.input("x"))
     True
     """
-    return element(notation(root), before)
-
-
-def element(term: Term, before: str = "") -> str:
-    """Return a term as a <math> element."""
-    source = escape(latex_term(term), quote=False)
+    term = notation(root)
+    source = escape(render(term, LATEX), quote=False)
     return (
         f'<math xmlns="{NAMESPACE}" displaystyle="true" style="{MATHML_FONTS}"><semantics>'
-        f"<mrow>{before}{mathml_term(term)}</mrow>"
+        f"<mrow>{before}{render(term, MATHML)}</mrow>"
         f'<annotation encoding="application/x-tex">{source}</annotation></semantics></math>'
     )
-
-
-def mathml_term(term: Term) -> str:
-    """Return one term as MathML."""
-    match term.kind:
-        case "sign":
-            return MATHML_SIGNS.get(term.text, f"<mo>{escape(term.text)}</mo>")
-        case "number":
-            return f"<mn>{term.text}</mn>"
-        case "name":
-            return identifier(spelt(term.text))
-        case "function" | "constant":
-            return identifier(MATHML_SYMBOLS.get(term.text, term.text))
-    parts = [mathml_term(part) for part in term.parts]
-    match term.kind:
-        case "brackets" | "bars":
-            return fenced(*(("(", *parts, ")") if term.kind == "brackets" else ("|", *parts, "|")))
-        case "call":
-            return f"<mrow>{parts[0]}{APPLIED}{fenced('(', parts[1], ')')}</mrow>"
-        case "cases":
-            return _mathml_cases(parts)
-    tag = MATHML_ELEMENTS[term.kind]
-    return f"<{tag}>{''.join(parts)}</{tag}>"
 
 
 def fenced(left: str, inside: str, right: str) -> str:
@@ -587,17 +520,42 @@ def fenced(left: str, inside: str, right: str) -> str:
     )
 
 
-def identifier(text: str) -> str:
+def _identifier(text: str) -> str:
     """Return an <mi> element: browsers set a single letter in italics and a word upright."""
-    return f"<mi>{escape(text)}</mi>"
+    return f"<mi>{escape(MATHML_SYMBOLS.get(text, text))}</mi>"
 
 
-def _mathml_cases(parts: list[str]) -> str:
-    """Return values and conditions as rows; the last value has no condition."""
-    *pairs, last = parts
-    rows = "".join(
-        f"<mtr>{MATHML_CELL}{value}</mtd>{MATHML_CELL}<mrow><mtext>if&#xa0;</mtext>{condition}</mrow></mtd></mtr>"
-        for value, condition in zip(pairs[::2], pairs[1::2], strict=True)
-    )
-    rows += f"<mtr>{MATHML_CELL}{last}</mtd>{MATHML_CELL}<mtext>otherwise</mtext></mtd></mtr>"
-    return f'<mrow><mo fence="true" form="prefix">{{</mo><mtable>{rows}</mtable></mrow>'
+MATHML_CELL = '<mtd style="text-align:left;padding:0.15em 0.4em">{}</mtd>'
+MATHML = Markup(
+    forms={
+        "row": "<mrow>{}</mrow>",
+        "negative": "<mrow><mo>−</mo>{}</mrow>",
+        "fraction": "<mfrac>{}{}</mfrac>",
+        "root": "<msqrt>{}</msqrt>",
+        "power": "<msup>{}{}</msup>",
+        "brackets": fenced("(", "{}", ")"),
+        "bars": fenced("|", "{}", "|"),
+        "call": f"<mrow>{{}}{APPLIED}{fenced('(', '{}', ')')}</mrow>",
+    },
+    words={
+        "number": "<mn>{}</mn>".format,
+        "name": lambda text: f"<mi>{escape(LETTERS.get(text, text))}</mi>",
+        "constant": _identifier,
+        "function": _identifier,
+    },
+    signs={
+        "-": "<mo>−</mo>",
+        "<": "<mo>&lt;</mo>",
+        ">": "<mo>&gt;</mo>",
+        ",": '<mo separator="true">,</mo>',
+        THIN: INVISIBLE_TIMES + '<mspace width="0.17em"/>',
+        NOTHING: INVISIBLE_TIMES,
+    },
+    sign="<mo>{}</mo>",
+    cases=(
+        f"<mtr>{MATHML_CELL}{MATHML_CELL.format('<mrow><mtext>if&#xa0;</mtext>{}</mrow>')}</mtr>",
+        f"<mtr>{MATHML_CELL}{MATHML_CELL.format('<mtext>otherwise</mtext>')}</mtr>",
+        '<mrow><mo fence="true" form="prefix">{{</mo><mtable>{}</mtable></mrow>',
+        "",
+    ),
+)

@@ -17,10 +17,7 @@ from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import COMPARISONS, Node, walk
 
 from ..constants import Constant, fold_constants, is_number
-from ..notation import ATOM, CHOICE, PRODUCT, SIGN, SUM
-
-Operation = tuple[str, int, tuple[int, ...]]
-"""A template, its precedence, and the least precedence of each operand."""
+from ..notation import ATOM, CHOICE, INFIX, PRODUCT, SIGN, SUM, Operation
 
 LONGEST_INLINE = 36
 """Longer terms are assigned to a name, on a separate line."""
@@ -32,16 +29,11 @@ MIRRORED = {"lt": "gt", "le": "ge"}
 """Comparisons with swapped operands."""
 
 OPERATORS: dict[str, Operation] = {
-    "add": ("{} + {}", SUM, (SUM, PRODUCT)),
-    "sub": ("{} - {}", SUM, (SUM, PRODUCT)),
+    **{op: INFIX[op] for op in ("sub", "lt", "le", "eq", "gt", "ge")},
+    "add": ("{} + {}", SUM, (SUM, PRODUCT)),  # a + (b + c) is rounded differently
     "mul": ("{} * {}", PRODUCT, (PRODUCT, SIGN)),
     "div": ("{} / {}", PRODUCT, (PRODUCT, SIGN)),
     "neg": ("-{}", SIGN, (ATOM,)),
-    "lt": ("{} < {}", CHOICE, (SUM, SUM)),
-    "le": ("{} <= {}", CHOICE, (SUM, SUM)),
-    "eq": ("{} == {}", CHOICE, (SUM, SUM)),
-    "gt": ("{} > {}", CHOICE, (SUM, SUM)),
-    "ge": ("{} >= {}", CHOICE, (SUM, SUM)),
 }
 """Operators that all these languages share."""
 CHOOSE: Operation = ("{} ? {} : {}", CHOICE, (SUM, SUM, SUM))

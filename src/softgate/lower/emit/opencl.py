@@ -12,9 +12,9 @@ from itertools import groupby
 
 from softgate.formula.formats import FLOAT32, Format
 
-from ..notation import ATOM, CHOICE
+from ..notation import ATOM, CHOICE, Operation
 from . import body as source
-from .body import Operation, Syntax
+from .body import Syntax
 from .c import REAL, C
 from .language import EmittedActivation, EmittedFunction
 

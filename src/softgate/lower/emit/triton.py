@@ -17,9 +17,9 @@ from functools import partial
 
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
-from ..notation import ATOM, CHOICE
+from ..notation import ATOM, CHOICE, Operation
 from . import body as source
-from .body import Operation, Syntax
+from .body import Syntax
 from .language import EmittedActivation, EmittedFunction, Language, limit
 
 TAKEN = {

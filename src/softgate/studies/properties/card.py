@@ -13,12 +13,13 @@ from softgate.catalogue import Entry, Parameter
 from softgate.formula.graph import Node, walk
 from softgate.lower.notation import (
     APPLIED,
+    MATHML,
     MEANINGS,
     Term,
     fenced,
     mathml,
-    mathml_term,
     meaning,
+    render,
     write,
 )
 from softgate.plotting.palette import style
@@ -106,7 +107,7 @@ def heading(
 
 def formula(name: str, arguments: Sequence[str], root: Node) -> str:
     """Return name(x) = formula."""
-    inputs = [mathml_term(Term("name", text=argument)) for argument in arguments]
+    inputs = [render(Term("name", text=argument), MATHML) for argument in arguments]
     comma = '<mo separator="true">,</mo>'
     left = f'<mi mathvariant="normal">{escape(name)}</mi>{APPLIED}'
     return mathml(root, left + fenced("(", comma.join(inputs), ")") + EQUALS)
@@ -120,7 +121,7 @@ def explanations(root: Node) -> str:
         if whole or not any(node.op == op for node in walk(root)):
             continue
         node = root.graph.node(op, root.graph.input("x"))
-        left = mathml_term(write(node)) + EQUALS
+        left = render(write(node), MATHML) + EQUALS
         lines.append(f"<div>where {mathml(meaning(node), left)}</div>")
     return "".join(lines)
 
