@@ -7,13 +7,13 @@ a kink the slope is that of the branch that the definition takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, reduce
-from operator import add
+from operator import add, mul
 
 from .arithmetic import ExactArithmetic
-from .graph import Node, rebuild
+from .graph import Node, is_constant, rebuild
 
 HALF = Fraction(1, 2)
 Rule = Callable[[ExactArithmetic, Node], Node]
@@ -73,39 +73,35 @@ def derivative(root: Node, variable: str = "x", cancel: bool = False) -> Node:
     return f.graph.derivatives[key]
 
 
-def _is(node: Node, value: int) -> bool:
-    return node.op == "const" and node.attr == value
-
-
 def _product(x: Node, y: Node) -> Node:
-    if _is(x, 0) or _is(y, 1):
+    if is_constant(x, 0) or is_constant(y, 1):
         return x
-    return y if _is(y, 0) or _is(x, 1) else x * y
+    return y if is_constant(y, 0) or is_constant(x, 1) else x * y
 
 
 def _sum(x: Node, y: Node) -> Node:
-    if _is(x, 0):
+    if is_constant(x, 0):
         return y
-    return x if _is(y, 0) else x + y
+    return x if is_constant(y, 0) else x + y
 
 
 def _slope(f: ExactArithmetic, node: Node, slopes: list[Node], variable: str) -> Node:
     args = node.args
     if node.op in ("input", "parameter"):
         return f.lift(int(node.attr == variable))
-    if all(_is(slope, 0) for slope in slopes) and node.op != "where":
+    if all(is_constant(slope, 0) for slope in slopes) and node.op != "where":
         return f.lift(0)
     if node.op == "add":
         return _sum(*slopes)
     if node.op == "sub":
-        return slopes[0] if _is(slopes[1], 0) else slopes[0] - slopes[1]
+        return slopes[0] if is_constant(slopes[1], 0) else slopes[0] - slopes[1]
     if node.op == "mul":
         return _sum(_product(slopes[0], args[1]), _product(args[0], slopes[1]))
     if node.op == "div":
-        if _is(slopes[0], 0):
+        if is_constant(slopes[0], 0):
             return -(node * slopes[1] / args[1])
         fixed = slopes[0] / args[1]
-        return fixed if _is(slopes[1], 0) else fixed - node * slopes[1] / args[1]
+        return fixed if is_constant(slopes[1], 0) else fixed - node * slopes[1] / args[1]
     if node.op == "where":
         _, yes, no = slopes
         return yes if yes is no else f.where(args[0], yes, no)
@@ -150,7 +146,18 @@ def quotient_slope(f: ExactArithmetic, u: Node, v: Node, du: Node, dv: Node) -> 
     cancels = any(second.get(monomial) == c for monomial, c in first.items())
     if not cancels or not terms or any(power < 0 for m in terms for _, power in m):
         return None
-    result = _rebuilt(f, terms)
+    # An order that does not depend on memory addresses.
+    products = (
+        [atom for atom, power in sorted(m, key=lambda item: repr(item[0])) for _ in range(power)]
+        for m in terms
+    )
+    result = reduce(
+        add,
+        (
+            reduce(mul, factors if c == 1 and factors else [f.lift(c), *factors])
+            for factors, c in zip(products, terms.values(), strict=True)
+        ),
+    )
     for factor in (v, v, *below):
         result = result / factor
     return result
@@ -216,19 +223,12 @@ def _expand(node: Node) -> Sum:
     if node.op == "expm1":
         power = node.graph.node("exp", *node.args)
         return {frozenset({(power, 1)}): Fraction(1), ONE: Fraction(-1)}
-    signed = _signed(node)
-    if signed is not None:  # sign(u) = |u|/u
-        return {frozenset({(node.graph.node("abs", signed), 1), (signed, -1)}): Fraction(1)}
+    if node.op == "where" and node.args[0].op == "lt":
+        u = node.args[0].args[1]
+        composed = u.op in ("add", "sub", "mul", "div", "neg", "const", "where")
+        if not composed and ExactArithmetic(node.graph).sign(u) is node:  # sign(u) = |u|/u
+            return {frozenset({(node.graph.node("abs", u), 1), (u, -1)}): Fraction(1)}
     return {frozenset({(node, 1)}): Fraction(1)}
-
-
-def _signed(node: Node) -> Node | None:
-    """Return u if `node` is sign(u) and u is neither a sum nor a product, else None."""
-    if node.op != "where" or node.args[0].op != "lt":
-        return None
-    u = node.args[0].args[1]
-    plain = u.op not in ("add", "sub", "mul", "div", "neg", "const", "where")
-    return u if plain and ExactArithmetic(node.graph).sign(u) is node else None
 
 
 def _inverse(node: Node) -> Sum:
@@ -263,21 +263,3 @@ def _multiplied(terms: Sum, factor: Node) -> Sum:
             product = _times({monomial: Fraction(1)}, _expand(factor))
         total = _plus(total, product, c)
     return total
-
-
-def _rebuilt(f: ExactArithmetic, terms: Sum) -> Node:
-    return reduce(add, (_monomial(f, monomial, c) for monomial, c in terms.items()))
-
-
-def _monomial(f: ExactArithmetic, monomial: Monomial, c: Fraction) -> Node:
-    factors: Iterable[Node] = (atom for atom, power in _ordered(monomial) for _ in range(power))
-    result = None if c == 1 and monomial else f.lift(c)
-    for factor in factors:
-        result = factor if result is None else result * factor
-    assert result is not None
-    return result
-
-
-def _ordered(monomial: Monomial) -> list[tuple[Node, int]]:
-    """Return the factors in an order that does not depend on memory addresses."""
-    return sorted(monomial, key=lambda item: repr(item[0]))

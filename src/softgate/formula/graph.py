@@ -258,6 +258,11 @@ def signature(*roots: Node) -> Signature:
     return (*steps, tuple(places[root] for root in roots))
 
 
+def is_constant(node: Node, value: int) -> bool:
+    """Return whether a node is the constant `value`."""
+    return node.op == "const" and node.attr == value
+
+
 def check_numbers(*nodes: Node) -> None:
     """Raise FormulaError if a node is a comparison instead of a number."""
     if any(node.op in COMPARISONS for node in nodes):

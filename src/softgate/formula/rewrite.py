@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from .arithmetic import ExactArithmetic
 from .derivative import call
-from .graph import Node, rebuild
+from .graph import Node, is_constant, rebuild
 
 Rule = Callable[[ExactArithmetic, Node], Node | None]
 
@@ -33,27 +33,16 @@ def rewrite(root: Node) -> Node:
     return rebuild(root, lambda node, args: _apply(f, f.graph.copy(node, args)))
 
 
-def _with_sign(node: Node) -> Node:
-    """Return x + (-y) as x - y, x - (-y) as x + y, x·(-1) as -x, which the rules match."""
-    if node.op == "mul" and _is(node.args[1], -1):
-        return negative(node.args[0])
-    if node.op in ("add", "sub") and node.args[1].op == "neg":
-        x, y = node.args[0], node.args[1].args[0]
-        return x - y if node.op == "add" else x + y
-    return node
-
-
 def _apply(f: ExactArithmetic, node: Node) -> Node:
-    node = _with_sign(node)
-    for rule in RULES.get(node.op, ()):
-        rewritten = rule(f, node)
-        if rewritten is not None:
-            return rewritten
-    return node
-
-
-def _is(node: Node, value: int) -> bool:
-    return node.op == "const" and node.attr == value
+    """Return a node by the first rule that applies to it."""
+    # x + (-y) as x - y, x - (-y) as x + y, x·(-1) as -x, which the rules match
+    if node.op == "mul" and is_constant(node.args[1], -1):
+        node = negative(node.args[0])
+    elif node.op in ("add", "sub") and node.args[1].op == "neg":
+        x, y = node.args[0], node.args[1].args[0]
+        node = x - y if node.op == "add" else x + y
+    results = (rule(f, node) for rule in RULES.get(node.op, ()))
+    return next((result for result in results if result is not None), node)
 
 
 def negative(node: Node) -> Node:
@@ -74,13 +63,13 @@ def _one_and(node: Node) -> Iterator[tuple[Node, int]]:
     """Yield (u, ±1) for each way to write a sum or difference as ±u + 1."""
     x, y = node.args
     if node.op == "add":
-        if _is(x, 1):
+        if is_constant(x, 1):
             yield (y.args[0], -1) if y.op == "neg" else (y, 1)
-        if _is(y, 1):
+        if is_constant(y, 1):
             yield (x.args[0], -1) if x.op == "neg" else (x, 1)
-    elif _is(x, 1):
+    elif is_constant(x, 1):
         yield y, -1
-    elif _is(y, -1):
+    elif is_constant(y, -1):
         yield x, 1
 
 
@@ -107,7 +96,7 @@ def _minus_one(f: ExactArithmetic, node: Node) -> Node | None:
     x, y = node.args
     if x.op == y.op == "exp" and x.args[0] is negative(y.args[0]):
         return call(f, "expm1", x.args[0]) - call(f, "expm1", y.args[0])
-    if not _is(y, 1):
+    if not is_constant(y, 1):
         return None
     if x.op == "exp":
         return call(f, "expm1", x.args[0])
@@ -140,7 +129,7 @@ def _quotient(f: ExactArithmetic, node: Node) -> Node | None:
         if above is u:
             return call(f, "sigmoid", u.args[0])
         gate = call(f, "sigmoid", negative(u.args[0]))
-        return gate if _is(above, 1) else above * gate
+        return gate if is_constant(above, 1) else above * gate
     return None
 
 
@@ -149,7 +138,7 @@ def _normal_tail(f: ExactArithmetic, node: Node) -> Node | None:
     (inside,) = node.args
     minus = inside.op == "neg"
     ratio = inside.args[0] if minus else inside
-    if ratio.op != "div" or ratio.args[1].op != "sqrt" or not _is(ratio.args[1].args[0], 2):
+    if ratio.op != "div" or ratio.args[1].op != "sqrt" or not is_constant(ratio.args[1].args[0], 2):
         return None
     return 2 * call(f, "Phi", ratio.args[0] if minus else negative(ratio.args[0]))
 
@@ -157,11 +146,11 @@ def _normal_tail(f: ExactArithmetic, node: Node) -> Node | None:
 def _product(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite 1·u as u, and c/u·v as c·v/u, where `derivative` can cancel terms; else None."""
     x, y = node.args
-    if _is(x, 1):
+    if is_constant(x, 1):
         return y
     if x.op == "div" and x.args[0].op == "const":
-        return (y if _is(x.args[0], 1) else x.args[0] * y) / x.args[1]
-    return x if _is(y, 1) else None
+        return (y if is_constant(x.args[0], 1) else x.args[0] * y) / x.args[1]
+    return x if is_constant(y, 1) else None
 
 
 def _double_negative(f: ExactArithmetic, node: Node) -> Node | None:

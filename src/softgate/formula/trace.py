@@ -6,7 +6,7 @@ import linecache
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
+from traceback import walk_tb
 from typing import Any
 
 from .arithmetic import ExactArithmetic, spelling
@@ -59,7 +59,12 @@ def trace(function: Function, parameters: tuple[str, ...]) -> Node:
     except FormulaError as error:
         raise _located(function, error, str(error)) from None
     except (TypeError, ValueError) as error:
-        raise _located(function, error, _plain(str(error))) from error
+        message = str(error)
+        if "__array_ufunc__" in message:
+            message = "a formula cannot use NumPy functions or arrays: use f.exp(x), and numbers"
+        elif "unsupported operand" in message:
+            message += ": a formula has + - * / and **"
+        raise _located(function, error, message) from error
     except (NameError, AttributeError) as error:
         name, owner = error.name or "", getattr(error, "obj", None)
         instead = spelling(name)
@@ -68,11 +73,6 @@ def trace(function: Function, parameters: tuple[str, ...]) -> Node:
         raise _located(function, error, f"{error}: write {instead} instead") from None
     finally:
         f.graph.strict = False
-    return _checked(function, result)
-
-
-def _checked(function: Function, result: Any) -> Node:
-    """Return `result`, or raise if it is not an expression of x."""
     where = place(function)
     if not isinstance(result, Node):
         what = repr(result) if isinstance(result, int | float | None) else type(result).__name__
@@ -110,34 +110,16 @@ def place(function: Function) -> str:
 
 
 def _located(function: Function, error: Exception, message: str) -> FormulaError:
-    """Return the error with the user's line and what to write instead."""
+    """Return the error with the user's innermost line and what to write instead."""
     file = function.__code__.co_filename
-    number = _line(error.__traceback__, file)
-    if number is None:
+    frames = ((frame.f_code.co_filename, n) for frame, n in walk_tb(error.__traceback__))
+    lines = [number for name, number in frames if name == file]
+    if not lines:
         return FormulaError(f"{place(function)}: {message}")
-    source = linecache.getline(file, number).strip()
+    source = linecache.getline(file, lines[-1]).strip()
     shown = f" `{source}`:" if source else ""
     advice = None if isinstance(error, TooLarge) else _advice(source)
-    return FormulaError(f"{file}, line {number}:{shown} {advice or message}")
-
-
-def _plain(message: str) -> str:
-    """Return Python's message, explained for formulas."""
-    if "__array_ufunc__" in message:
-        return "a formula cannot use NumPy functions or arrays: use f.exp(x), and numbers"
-    if "unsupported operand" in message:
-        return f"{message}: a formula has + - * / and **"
-    return message
-
-
-def _line(traceback: TracebackType | None, file: str) -> int | None:
-    """Return the innermost line of `file` that was running."""
-    number = None
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == file:
-            number = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return number
+    return FormulaError(f"{file}, line {lines[-1]}:{shown} {advice or message}")
 
 
 def _advice(source: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from softgate.blocks import KernelArithmetic, TwoFloat, math_functions
 from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
@@ -32,10 +32,6 @@ PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *C
 """The operations that are single machine operations."""
 
 
-def _softplus(f: KernelArithmetic, u: Node) -> Node:
-    return softplus.value(f, u, f.number(1))
-
-
 FUNCTIONS: dict[str, Callable[[KernelArithmetic, Node], Node]] = {
     "exp": math_functions.exp,
     "expm1": math_functions.expm1,
@@ -48,7 +44,7 @@ FUNCTIONS: dict[str, Callable[[KernelArithmetic, Node], Node]] = {
     "atan": math_functions.atan,
     "tanh": tanh.value,
     "sigmoid": sigmoid.value,
-    "softplus": _softplus,
+    "softplus": lambda f, u: softplus.value(f, u, f.number(1)),
     "Phi": normal_cdf.value,
     "phi": normal_pdf.value,
 }
@@ -81,12 +77,13 @@ class Composition:
 
     def form(self, quantity: str) -> StableForm:
         """Return the form of a quantity over a `KernelArithmetic`."""
-        return partial(self._form, quantity)
 
-    def _form(self, quantity: str, f: KernelArithmetic, x: Node, /, **parameters: TwoFloat) -> Node:
-        root = fold(self.graphs(quantity), constants(parameters))
-        inside = kernel_graph(f, root, {"x": x, **{n: p.hi for n, p in parameters.items()}})
-        return self._with_limits(f, x, inside)
+        def form(f: KernelArithmetic, x: Node, /, **parameters: TwoFloat) -> Node:
+            root = folded(self.graphs(quantity), constants(parameters))
+            leaves = {"x": x, **{name: number.hi for name, number in parameters.items()}}
+            return self._with_limits(f, x, kernel_graph(f, root, leaves))
+
+        return form
 
     @staticmethod
     def _with_limits(f: KernelArithmetic, x: Node, inside: Node) -> Node:
@@ -114,31 +111,25 @@ def constants(parameters: Mapping[str, TwoFloat]) -> dict[str, Fraction]:
     return values
 
 
-def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
+def folded(root: Node, values: Mapping[str, Fraction]) -> Node:
     """Return a copy of `root` with constant subexpressions folded to `CONSTANT_BITS` bits."""
+    from . import exact
+
     graph = Graph()
 
     def visit(node: Node, args: list[Node]) -> Node:
         if node.op == "parameter" and node.attr in values:
             return graph.const(values[str(node.attr)])
         copy = graph.copy(node, args)
-        leaf = node.op in ("input", "parameter", "const")
-        known = not leaf and all(arg.op == "const" for arg in args)
-        return _constant(graph, copy) if known else copy
+        varies = node.op in ("input", "parameter", "const", *COMPARISONS)
+        if varies or any(arg.op != "const" for arg in args):
+            return copy
+        value = exact.number(copy, CONSTANT_BITS)
+        if not value.is_finite() or abs(exact.exponent(value)) > LARGEST_EXPONENT:
+            return copy
+        return graph.const(exact.fraction(value))
 
     return rebuild(root, visit)
-
-
-def _constant(graph: Graph, node: Node) -> Node:
-    """Return the value of a node without variables, or the node if it is not representable."""
-    if node.op in COMPARISONS:
-        return node
-    from . import exact
-
-    value = exact.number(node, CONSTANT_BITS)
-    if not value.is_finite() or abs(exact.exponent(value)) > LARGEST_EXPONENT:
-        return node
-    return graph.const(exact.fraction(value))
 
 
 def kernel_graph(f: KernelArithmetic, root: Node, leaves: Mapping[str, Node]) -> Node:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class OperatorBuilder:
             "atan": "Atan", "sigmoid": "Sigmoid", "softplus": "Softplus", "erf": "Erf",
             "lt": "Less", "eq": "Equal", "where": "Where",
         }  # fmt: skip
-        return {op: self._operator(kind) for op, kind in simple.items()} | {
+        return {op: partial(self.node, kind) for op, kind in simple.items()} | {
             "le": self._less_or_equal,
             "expm1": lambda x: self.node("Sub", self.node("Exp", x), 1.0),
             "log1p": lambda x: self.node("Log", self.node("Add", x, 1.0)),
@@ -119,9 +120,6 @@ class OperatorBuilder:
             "phi": self._density,
             "Phi": self._distribution,
         }
-
-    def _operator(self, kind: str) -> Callable[..., str]:
-        return lambda *operands: self.node(kind, *operands)
 
     def _less_or_equal(self, a: Operand, b: Operand) -> str:
         if self.opset >= LESS_OR_EQUAL:

@@ -85,19 +85,12 @@ def _terms(node: Node, depth: int = 3) -> Iterator[Node]:
             yield from _terms(arg, depth - 1)
 
 
-def _is_product(node: Node, a: Node, b: Node) -> bool:
-    """Return whether a node is a·b, or a·b plus something, up to the sign."""
-    if node.op not in ("mul", "fma"):
-        return False
-    factors = {_bare(arg) for arg in node.args[:2]}
-    return factors == {_bare(a), _bare(b)}
-
-
 def _recovers(a: Node, b: Node, c: Node) -> bool:
     """Return whether fma(a, b, c) is the rounding error of a product, a quotient or a root."""
-    if any(_is_product(term, a, b) for term in _terms(c)):
-        return True
     a, b = _bare(a), _bare(b)
+    for term in _terms(c):
+        if term.op in ("mul", "fma") and {_bare(arg) for arg in term.args[:2]} == {a, b}:
+            return True
     if a is b and a.op == "sqrt":
         return True
     return any(p.op == "div" and _bare(p.args[1]) is q for p, q in ((a, b), (b, a)))
@@ -164,7 +157,12 @@ class _WithoutFma:
         if node.op == "where" and all(arg.op == "const" for arg in args[0].args):
             return args[1] if holds(args[0]) else args[2]
         if node.op in ("add", "sub"):
-            args = [self._keep_sum(arg) for arg in args]
+            args = [
+                self.keep(arg)
+                if arg.op in ("add", "sub") and any(part.op == "const" for part in arg.args)
+                else arg
+                for arg in args
+            ]
         return self._node(node.op, *args, attr=node.attr)
 
     def _node(self, op: str, *args: Node, attr: str | Fraction | None = None) -> Node:
@@ -174,26 +172,17 @@ class _WithoutFma:
             if value or op in ("add", "sub"):  # Fractions have no -0
                 return self.graph.const(Fraction(self.fmt.round(value)))
         if op == "mul" and any(map(scales, args)):
-            return self.keep(self._scaled_product(*args))
+            value, factor = args if scales(args[1]) else reversed(args)
+            number = _value(factor)
+            if abs(number.numerator) == 1 and not number.denominator & (number.denominator - 1):
+                unscaled = self.graph.node("unscale", value, self.graph.const(abs(number)))
+                return self.keep(unscaled if number > 0 else self.graph.node("neg", unscaled))
+            return self.keep(self.graph.node("mul", *args))
         return self.graph.node(op, *args, attr=attr)
-
-    def _scaled_product(self, a: Node, b: Node) -> Node:
-        """Return a·b where a or b is a constant that scales a tail."""
-        value, factor = (a, b) if scales(b) else (b, a)
-        number = _value(factor)
-        if abs(number.numerator) != 1 or number.denominator & (number.denominator - 1):
-            return self.graph.node("mul", a, b)
-        result = self.graph.node("unscale", value, self.graph.const(abs(number)))
-        return result if number > 0 else self.graph.node("neg", result)
 
     def keep(self, node: Node) -> Node:
         """Return a node that compilers do not simplify together with what uses it."""
         return node if node.op in ("keep", "const") else self.graph.node("keep", node)
-
-    def _keep_sum(self, node: Node) -> Node:
-        if node.op in ("add", "sub") and any(arg.op == "const" for arg in node.args):
-            return self.keep(node)
-        return node
 
     def _fma(self, node: Node) -> Node:
         a, b, c = (self.new[arg] for arg in node.args)
@@ -202,7 +191,12 @@ class _WithoutFma:
             return self.graph.const(Fraction(self.fmt.round(product + rest)))
         if _bare(c).op == "const" and _bare(c).attr == 0:
             return self._node("mul", a, b)
-        c = self._signed(c)
+        zero = self.graph.const(0)
+        if c.op == "where" and any(arg is zero for arg in c.args[1:]):
+            # A product that underflows keeps its sign beside -0.
+            condition, *branches = c.args
+            signed = (self.graph.node("neg", zero) if arg is zero else arg for arg in branches)
+            c = self.graph.node("where", condition, *signed)
         if _amplifies(*node.args):
             return self._amplified(a, b, c)
         halves = self._halves(*node.args)
@@ -232,15 +226,6 @@ class _WithoutFma:
     def _tiny(self, node: Node) -> Node:
         least = self.graph.const(Fraction(2) ** (self.fmt.min_exponent + self.fmt.precision))
         return self.graph.node("lt", self.graph.node("abs", node), least)
-
-    def _signed(self, c: Node) -> Node:
-        """Return the addend of a product with 0 replaced by -0: underflow keeps its sign."""
-        zero = self.graph.const(0)
-        if c.op != "where" or all(arg is not zero for arg in c.args[1:]):
-            return c
-        condition, *choices = c.args
-        branches = (self.graph.node("neg", zero) if arg is zero else arg for arg in choices)
-        return self.graph.node("where", condition, *branches)
 
     def _halves(
         self, a: Node, b: Node, c: Node
@@ -272,8 +257,10 @@ class _WithoutFma:
         """
         node = self.new[old]
         if node.op == "const":
-            high = _short(_value(node), self.fmt)
-            low = _value(node) - high
+            value = _value(node)
+            unit = Fraction(2) ** (math.frexp(value)[1] - self.fmt.precision // 2)
+            high = abs(value) // unit * unit * (1 if value > 0 else -1)
+            low = value - high
             return self.graph.const(high), self.graph.const(low) if low else None
         if whole and _rounding(_bare(old)) is not None:
             return node, None
@@ -290,13 +277,3 @@ class _WithoutFma:
 def holds(comparison: Node) -> bool:
     """Return the truth of a comparison of two numbers."""
     return bool(COMPARE[comparison.op](*map(_value, comparison.args)))
-
-
-def _short(value: Fraction, fmt: Format) -> Fraction:
-    """Return a float with the lower half of its significand cleared."""
-    if value == 0:
-        return value
-    _, exponent = math.frexp(value)
-    unit = Fraction(2) ** (exponent - fmt.precision // 2)
-    whole = abs(value) // unit
-    return whole * unit * (1 if value > 0 else -1)

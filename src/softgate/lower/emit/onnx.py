@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -129,7 +130,7 @@ class StableFormBuilder:
             "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "unscale": "Mul", "neg": "Neg",
             "abs": "Abs", "sqrt": "Sqrt", "lt": "Less", "le": "LessOrEqual", "eq": "Equal",
         }  # fmt: skip
-        return {op: self._operator(name) for op, name in simple.items()} | {
+        return {op: partial(self.node, name) for op, name in simple.items()} | {
             "keep": lambda x: x,
             "where": self._where,
             "high": self._high,
@@ -138,9 +139,6 @@ class StableFormBuilder:
             "exponent_only": lambda t: self._power(t, BIAS + FLOAT64.max_exponent),
             "exponent_field": self._exponent_field,
         }
-
-    def _operator(self, name: str) -> Callable[..., str]:
-        return lambda *operands: self.node(name, *operands)
 
     def _where(self, condition: str, yes: str, no: str) -> str:
         """Return a choice that keeps the sign of a 0 near 0.
