@@ -249,3 +249,27 @@ def check_choice(name: str, choice: str, accepted: tuple[str, ...]) -> str:
         known = " or ".join(f'"{word}"' for word in accepted)
         raise ValueError(f"{name} = {choice!r}: expected {known}")
     return choice
+
+
+def check_mask(
+    name: str, shape: tuple[Any, ...], dtype: object, *accepted: tuple[Any, ...]
+) -> None:
+    """Raise unless a mask has one of the accepted shapes; lengths that are no int are unknown.
+
+    Examples
+    --------
+    >>> check_mask("attn_mask", (4, 4), "float32", (5, 5), (None, 5, 5))
+    Traceback (most recent call last):
+    ...
+    ValueError: attn_mask has shape (4, 4): expected (5, 5) or (None, 5, 5)
+    """
+    if "bool" not in str(dtype) and "float" not in str(dtype):
+        raise TypeError(f"{name} is {dtype}: expected bool (True: hidden) or numbers to add")
+    known = [tuple(n if isinstance(n, int) else None for n in lengths) for lengths in accepted]
+    for lengths in known:
+        if len(shape) == len(lengths) and all(
+            actual == expected or None in (actual, expected)
+            for actual, expected in zip(shape, lengths, strict=True)
+        ):
+            return
+    raise ValueError(f"{name} has shape {shape}: expected {' or '.join(map(str, known))}")

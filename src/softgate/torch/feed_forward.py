@@ -40,7 +40,7 @@ Save = Literal["preactivation", "all"]
 
 
 class _Block(nn.Module):
-    """Base of the plain and the gated block: options, and the layers after the pre-activations."""
+    """Base of the plain and the gated block: options, and how the output is computed."""
 
     act: nn.Module
 
@@ -49,50 +49,52 @@ class _Block(nn.Module):
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
 
-    def _output(self, x: Tensor) -> Tensor:
-        """Return the output, in slabs of tokens or with the hidden layer fused where possible."""
-        hidden, firsts, last = self._layers()
-        count = self._slabs(x)
-        if count > 1:
-            assert isinstance(self.act, modules.Activation | _GatedProduct)
-            y = low_memory.compute_in_slabs(hidden(self.act.activation), x, firsts, last, count)
-        else:
-            y = self._from_preactivations(hidden, last, *(layer(x) for layer in firsts))
-        return F.dropout(y, self.dropout, self.training)
-
-    def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
-        """Return the kind of hidden layer, the layers before it and the one after it."""
+    def _layers(self) -> tuple[tuple[nn.Linear, ...], nn.Linear]:
+        """Return the layers before the hidden layer and the one after it."""
         raise NotImplementedError
 
-    def _slabs(self, x: Tensor) -> int:
-        """Return the number of slabs of tokens that are computed one after the other."""
-        _, firsts, last = self._layers()
-        dropped = self.training and self.hidden_dropout > 0
-        if dropped or not isinstance(self.act, modules.Activation | _GatedProduct):
-            return 1
-        return (
-            low_memory.slab_count(x, (*firsts, last))
-            if unobserved(x, *firsts, self.act, last)
-            else 1
-        )
+    def _parts(
+        self, x: Tensor
+    ) -> tuple[low_memory.HiddenLayer | None, tuple[nn.Linear, ...], nn.Linear, float, int]:
+        """Return the hidden layer, the layers before and after, its dropout, the number of slabs.
 
-    def _from_preactivations(
-        self, hidden: Any, last: nn.Linear, first: Tensor, *factors: Tensor
-    ) -> Tensor:
-        """Return last(act(first)·factors), fused as `hidden` if no layer is observed."""
+        The hidden layer is None if its layers must be called, not fused; slabs of tokens are
+        computed one after the other.
+        """
+        firsts, last = self._layers()
         p = self.hidden_dropout if self.training else 0.0
         act = self.act
-        if isinstance(act, modules.Activation | _GatedProduct) and unobserved(first, act, last):
-            linear = low_memory.linear if self.save == "preactivation" else low_memory.composed
-            return linear(hidden(act.activation), (first, *factors), last.weight, last.bias, p)
-        if isinstance(act, _GatedProduct):
-            product = act(first, *factors)
+        if not isinstance(act, modules.Activation) or not unobserved(x, act, last):
+            return None, firsts, last, p, 1
+        whole = len(firsts) == act.activation.nin
+        kind = low_memory.HiddenLayer if whole else low_memory.GatedHiddenLayer
+        sliced = p == 0 and unobserved(x, *firsts)
+        slabs = low_memory.slab_count(x, (*firsts, last)) if sliced else 1
+        return kind(act.activation), firsts, last, p, slabs
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the block's output for the last axis of `x`."""
+        hidden, firsts, last, p, slabs = self._parts(x)
+        if hidden is not None and slabs > 1:
+            y = low_memory.compute_in_slabs(hidden, x, firsts, last, slabs)
         else:
-            product = act(first)
-            for factor in factors:
-                product = product * factor
-        result: Tensor = last(F.dropout(product, p, p > 0))
-        return result
+            inputs = tuple(layer(x) for layer in firsts)
+            if hidden is not None:
+                fused = low_memory.linear if self.save == "preactivation" else low_memory.composed
+                y = fused(hidden, inputs, last.weight, last.bias, p)
+            else:
+                y = last(F.dropout(self._product(*inputs), p, p > 0))
+        return F.dropout(y, self.dropout, self.training)
+
+    def _product(self, first: Tensor, *factors: Tensor) -> Tensor:
+        """Return the hidden layer by a call of the module `act`."""
+        if isinstance(self.act, _GatedProduct):
+            product: Tensor = self.act(first, *factors)
+            return product
+        product = self.act(first)
+        for factor in factors:
+            product = product * factor
+        return product
 
     def explain(self, x: Tensor) -> Explanation:
         """Return how the block computes its output for `x`, as `softgate.explain(x, block)` does.
@@ -105,22 +107,18 @@ class _Block(nn.Module):
         >>> explanation.memory
         'hidden layer in a buffer of 0.1 MB, not 2.1 MB'
         """
-        hidden, firsts, last = self._layers()
-        tokens, count = x.numel() // x.shape[-1], self._slabs(x)
+        hidden, firsts, _, p, count = self._parts(x)
+        tokens = x.numel() // x.shape[-1]
         size_mb = tokens * x.element_size() * sum(layer.out_features for layer in firsts) / 1e6
-        act, p = self.act, self.hidden_dropout if self.training else 0.0
         how, memory = "linear layers and the activation", f"hidden layer of {size_mb:.1f} MB"
         if count > 1:
             how = f"{count} slabs of {-(-tokens // count)} tokens"
             memory = f"hidden layer in a buffer of {size_mb / count:.1f} MB, not {size_mb:.1f} MB"
-        elif self.save == "preactivation" and isinstance(act, modules.Activation | _GatedProduct):
-            recomputed = low_memory.recomputes(hidden(act.activation), p)
-            if recomputed and unobserved(x, act, last):
-                how += ", which is recomputed for the gradient"
-                memory += ", not saved"
-        name = type(act).__name__
-        if isinstance(act, modules.Activation | _GatedProduct):
-            name = act.activation.name
+        elif hidden and self.save == "preactivation" and low_memory.recomputes(hidden, p):
+            how += ", which is recomputed for the gradient"
+            memory += ", not saved"
+        act = self.act
+        name = act.activation.name if isinstance(act, modules.Activation) else type(act).__name__
         return Explanation(
             activation=f"{type(self).__name__} with {name}",
             quantity="value",
@@ -140,22 +138,19 @@ class _Block(nn.Module):
         return ", ".join(shown)
 
 
-class _GatedProduct(nn.Module):
+class _GatedProduct(modules.Activation):
     """A gated function of gate and up, for functions that change both operands."""
 
-    def __init__(self, activation: Gated) -> None:
-        super().__init__()
-        self.activation = activation
+    activation: Any
 
-    def forward(self, gate: Tensor, up: Tensor) -> Tensor:
+    def __init__(self, function: Any) -> None:
+        nn.Module.__init__(self)  # the base refuses gated functions
+        self.activation = function
+
+    def forward(self, gate: Tensor, up: Tensor) -> Tensor:  # type: ignore[override]
         """Return the value."""
         result: Tensor = self.activation(gate, up)
         return result
-
-    def extra_repr(self) -> str:
-        """Return the function's name and parameters."""
-        values = (f"{name}={value:g}" for name, value in self.activation.parameters.items())
-        return ", ".join((self.activation.name, *values))
 
 
 class FeedForward(_Block):
@@ -235,12 +230,8 @@ class FeedForward(_Block):
         block.fc1, block.fc2 = fc1, fc2
         return block
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the block's output for the last axis of `x`."""
-        return self._output(x)
-
-    def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
-        return low_memory.PlainHiddenLayer, (self.fc1,), self.fc2
+    def _layers(self) -> tuple[tuple[nn.Linear, ...], nn.Linear]:
+        return (self.fc1,), self.fc2
 
 
 class GatedFeedForward(_Block):
@@ -299,19 +290,11 @@ Activation
         self.gate_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.up_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         function = gate_of_block(activation, NAME_SOURCES, **parameters)
-        self.act = (
-            _GatedProduct(function) if isinstance(function, Gated) else modules.Activation(function)
-        )
+        self.act = (_GatedProduct if function.nin == 2 else modules.Activation)(function)
         self.down_proj = nn.Linear(d_hidden, d_model, bias, device, dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the block's output for the last axis of `x`."""
-        return self._output(x)
-
-    def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
-        whole = isinstance(self.act, _GatedProduct)
-        hidden = low_memory.GatedFunctionHiddenLayer if whole else low_memory.GatedHiddenLayer
-        return hidden, (self.gate_proj, self.up_proj), self.down_proj
+    def _layers(self) -> tuple[tuple[nn.Linear, ...], nn.Linear]:
+        return (self.gate_proj, self.up_proj), self.down_proj
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:
@@ -341,9 +324,8 @@ def _observed(module: nn.Module) -> bool:
         or module._backward_hooks
         or module._backward_pre_hooks
     )
-    known = (nn.Linear, modules.Activation, _GatedProduct)
-    modified = "forward" in vars(module) or type(module) not in known
-    return bool(hooked) or modified
+    known = type(module) in (nn.Linear, modules.Activation, _GatedProduct)
+    return bool(hooked) or "forward" in vars(module) or not known
 
 
 def check_linears(**layers: Any) -> None:

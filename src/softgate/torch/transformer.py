@@ -10,6 +10,8 @@ original, BERT) or before the sublayers ("pre": GPT-2, ViT, T5, LLaMA).
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import reduce
 from typing import Any, Literal, get_args
 
 import torch
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 
 from softgate.frameworks.block_arguments import (
     check_choice,
+    check_mask,
     check_share,
     check_widths,
     head_widths,
@@ -116,16 +119,21 @@ class SelfAttention(nn.Module):
         -----
         If every key is hidden from a query, its attention output is 0, not NaN.
         """
+        if x.dim() not in (2, 3):
+            raise ValueError(f"x has {x.dim()} axes: expected 3, or 2 without a batch")
         batched = x.dim() == 3
+        if key_padding_mask is not None and not batched:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+        # Axes are moved after the product, which would copy the tensor otherwise.
+        projected = F.linear(x, self.in_proj_weight, self.in_proj_bias)
         if not batched:
-            if x.dim() != 2:
-                raise ValueError(f"x has {x.dim()} axes: expected 3, or 2 without a batch")
-            x = x.unsqueeze(0 if self.batch_first else 1)
-            if key_padding_mask is not None:
-                key_padding_mask = key_padding_mask.unsqueeze(0)
-        axes = (0, 2, 1, 3) if self.batch_first else (1, 2, 0, 3)
-        projected = F.linear(x, self.in_proj_weight, self.in_proj_bias).split(self.widths, -1)
-        q, k, v = (t.unflatten(-1, (-1, self.d_head)).permute(axes) for t in projected)
+            projected = projected.unsqueeze(0)
+        elif not self.batch_first:
+            projected = projected.transpose(0, 1)
+        q, k, v = (
+            part.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+            for part in projected.split(self.widths, -1)
+        )
         mask = self._mask(q, attn_mask, key_padding_mask)
         if self.n_kv_heads < self.n_heads:
             times = self.n_heads // self.n_kv_heads
@@ -138,10 +146,13 @@ class SelfAttention(nn.Module):
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=self.causal and mask is None,
             scale=self.scale,
-        )
-        back = (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3)
-        y: Tensor = self.out_proj(seen.permute(back).flatten(-2))
-        return y if batched else y.squeeze(0 if self.batch_first else 1)
+        ).transpose(1, 2)
+        if not batched:
+            seen = seen.squeeze(0)
+        elif not self.batch_first:
+            seen = seen.transpose(0, 1)
+        y: Tensor = self.out_proj(seen.flatten(-2))
+        return y
 
     def _mask(self, q: Tensor, attn: Tensor | None, padding: Tensor | None) -> Tensor | None:
         """Return one mask for torch's operator, where True means visible, or None without masks."""
@@ -149,25 +160,25 @@ class SelfAttention(nn.Module):
         masks = []
         if attn is not None:
             shapes = (length, length), (batch * heads, length, length)
-            _check_mask("attn_mask", attn, *shapes)
+            check_mask("attn_mask", tuple(attn.shape), attn.dtype, *shapes)
             masks.append(attn if attn.dim() == 2 else attn.view(batch, heads, length, length))
         if padding is not None:
-            _check_mask("key_padding_mask", padding, (batch, length))
+            check_mask("key_padding_mask", tuple(padding.shape), padding.dtype, (batch, length))
             masks.append(padding[:, None, None, :])
         if not masks:
             return None
         if self.causal:
-            square = torch.ones(length, length, dtype=torch.bool, device=q.device)
-            masks.append(square.triu(1))
+            masks.append(torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1))
         if all(mask.dtype is torch.bool for mask in masks):
-            blocked = masks[0]
-            for mask in masks[1:]:
-                blocked = blocked | mask
-            return ~blocked
-        added = torch.zeros((), dtype=q.dtype, device=q.device)
-        for mask in masks:
-            added = added + _as_scores(mask, q.dtype)
-        return added
+            return ~reduce(torch.logical_or, masks)
+        zero = torch.zeros((), dtype=q.dtype, device=q.device)
+        return reduce(
+            torch.add,
+            (
+                zero.masked_fill(mask, -torch.inf) if mask.dtype is torch.bool else mask.to(q.dtype)
+                for mask in masks
+            ),
+        )
 
     def extra_repr(self) -> str:
         """Return the heads' layout and the options that differ from the defaults."""
@@ -176,20 +187,6 @@ class SelfAttention(nn.Module):
             shown.insert(1, f"n_kv_heads={self.n_kv_heads}")
         set_ = [f"{name}=True" for name in ("causal", "batch_first") if getattr(self, name)]
         return ", ".join(shown + set_)
-
-
-def _as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    if mask.dtype is not torch.bool:
-        return mask.to(dtype)
-    return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, -torch.inf)
-
-
-def _check_mask(name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
-    if mask.dtype is not torch.bool and not mask.is_floating_point():
-        raise TypeError(f"{name} is {mask.dtype}: expected bool (True: hidden) or numbers to add")
-    if mask.shape not in shapes:
-        known = " or ".join(map(str, shapes))
-        raise ValueError(f"{name} has shape {tuple(mask.shape)}: expected {known}")
 
 
 class TransformerBlock(nn.Module):
@@ -347,21 +344,12 @@ class Stack(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        n_blocks, d_model = check_widths(n_blocks=n_blocks, d_model=d_model)
-        blocks = (TransformerBlock(d_model, n_heads, d_hidden, **options) for _ in range(n_blocks))
+        (n_blocks,) = check_widths(n_blocks=n_blocks)
+        blocks = [TransformerBlock(d_model, n_heads, d_hidden, **options) for _ in range(n_blocks)]
         self.blocks = nn.ModuleList(blocks)
         if final_norm is None:
-            final_norm = options.get("norm") == "pre"
-        self.norm: nn.Module | None = None
-        if final_norm:
-            self.norm = normalizer(
-                options.get("normalization", "layer"),
-                d_model,
-                options.get("eps", 1e-5),
-                options.get("bias", True),
-                options.get("device"),
-                options.get("dtype"),
-            )
+            final_norm = blocks[0].norm == "pre"
+        self.norm = deepcopy(blocks[0].norm2) if final_norm else None
 
     def forward(
         self, x: Tensor, attn_mask: Tensor | None = None, key_padding_mask: Tensor | None = None

@@ -13,7 +13,8 @@ activation and the second product read it, and its memory is allocated once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -38,125 +39,80 @@ SLAB_TOKENS = 512
 Twice as many on several threads, which wait for each other after each product and activation."""
 
 
-class HiddenLayer(Protocol):
-    """A hidden layer as a function of its pre-activations, and its gradient; differentiable."""
+class HiddenLayer:
+    """The hidden layer function(h) or function(gate, up) of its pre-activations; differentiable."""
+
+    def __init__(self, function: Activation | Gated) -> None:
+        self.function: Any = function
 
     def value(self, *inputs: Tensor) -> Tensor:
         """Return the hidden layer."""
-
-    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
-        """Return the gradient of each input that needs one; `grad` may be overwritten."""
-
-    def keeps_one(self) -> bool:
-        """Return whether torch saves no more than one tensor for each input."""
-
-
-class PlainHiddenLayer:
-    """The hidden layer activation(h)."""
-
-    def __init__(self, activation: Activation) -> None:
-        self.activation = activation
-
-    def value(self, *inputs: Tensor) -> Tensor:
-        """Return activation(h)."""
-        result: Tensor = self.activation(*inputs)
-        return result
-
-    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
-        """Return slope(h)·grad in one pass."""
-        (h,) = inputs
-        return (_times_slope(self.activation, h, grad) if needs[0] else None,)
-
-    def overwrite(self, *inputs: Tensor) -> None:
-        """Write activation(h) over h."""
-        (h,) = inputs
-        bound: BoundActivation = bind(self.activation, None, {})
-        bound.in_place(h)
-
-    def keeps_one(self) -> bool:
-        """Return whether the gradient needs only the value, which the product saves anyway."""
-        bound: BoundActivation = bind(self.activation, None, {})
-        return bound.from_output
-
-
-class GatedFunctionHiddenLayer:
-    """The hidden layer function(gate, up) of a gated function."""
-
-    def __init__(self, function: Gated) -> None:
-        self.function = function
-
-    def value(self, *inputs: Tensor) -> Tensor:
-        """Return function(gate, up)."""
         result: Tensor = self.function(*inputs)
         return result
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
-        """Return both partial derivatives times grad."""
-        gate, up = inputs
-        pair = self.function.backward(gate, up, grad)
+        """Return the gradient of each input that needs one; `grad` may be overwritten."""
+        if len(inputs) == 1:
+            return (_times_slope(self.function, *inputs, grad) if needs[0] else None,)
+        pair = self.function.backward(*inputs, grad)
         return tuple(x if needed else None for x, needed in zip(pair, needs, strict=True))
 
     def overwrite(self, *inputs: Tensor) -> None:
-        """Write function(gate, up) over gate."""
+        """Write the hidden layer over the first of plain, contiguous tensors of one dtype."""
         bind(self.function, None, {}).in_place(*inputs)
 
     def keeps_one(self) -> bool:
-        """Return False: torch saves gate, up and the hidden layer."""
-        return False
+        """Return whether torch saves no more than one tensor for each input.
+
+        That is so where the gradient needs only the value, which the product saves anyway.
+        """
+        bound = bind(self.function, None, {})
+        return isinstance(bound, BoundActivation) and bound.from_output
 
 
-class GatedHiddenLayer:
+class GatedHiddenLayer(HiddenLayer):
     """The hidden layer activation(gate)·up: one kernel if the catalogue has that function."""
-
-    def __init__(self, activation: Activation) -> None:
-        self.activation = activation
 
     def value(self, *inputs: Tensor) -> Tensor:
         """Return activation(gate)·up."""
         gate, up = inputs
         if gate.dtype == up.dtype:
             if is_dynamo_compiling():
-                named = gated_calls.constants_for(self.activation)
+                named = gated_calls.constants_for(self.function)
                 if named is not None and not gated_calls.composes(gate, up):
                     return torch.ops.softgate.gated(gate, up, *named, "")
-            elif (bound := gated_calls.gated_with(self.activation)) is not None:
+            elif (bound := gated_calls.gated_with(self.function)) is not None:
                 return gated_calls.product(bound, gate, up)
-        return _times(self.activation(gate), up)
+        return _times(self.function(gate), up)
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return slope(gate)·grad·up and activation(gate)·grad."""
         gate, up = inputs
-        bound = gated_calls.gated_with(self.activation)
+        bound = gated_calls.gated_with(self.function)
         if bound is not None and gate.dtype == up.dtype == grad.dtype and path(gate) == "kernel":
             if not needs[0]:
                 return None, gated_calls.product(bound, gate, grad)
             if _alone(gate, grad) and plain(up):
                 return tuple(bound.overwrite(grad, gate, up))
             return partials(bound, gate, up, grad)
-        grad_up = _times(self.activation(gate), grad) if needs[1] else None
+        grad_up = _times(self.function(gate), grad) if needs[1] else None
         if not needs[0]:
             return None, grad_up
-        return _times_slope(self.activation, gate, _times(grad, up)), grad_up
+        return _times_slope(self.function, gate, _times(grad, up)), grad_up
 
     def overwrite(self, *inputs: Tensor) -> None:
         """Write activation(gate)·up over gate."""
         gate, up = inputs
-        bound = gated_calls.gated_with(self.activation)
+        bound = gated_calls.gated_with(self.function)
         if bound is not None:
             bound.in_place(gate, up)
         else:
-            bind(self.activation, None, {}).in_place(gate)
+            bind(self.function, None, {}).in_place(gate)
             gate.mul_(up)
 
     def keeps_one(self) -> bool:
         """Return False: torch saves the gate, its value, up and their product."""
         return False
-
-
-Overwritable = PlainHiddenLayer | GatedFunctionHiddenLayer | GatedHiddenLayer
-"""The hidden layers that can be computed in the memory of their pre-activations.
-
-Their `overwrite` expects plain, contiguous tensors of one dtype."""
 
 
 class RecomputedLinear(torch.autograd.Function):
@@ -246,13 +202,16 @@ def linear(
     if not recomputes(hidden, dropout):
         return composed(hidden, inputs, weight, bias, dropout)
     device = weight.device.type
-    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
-        return _recomputed(hidden, inputs, weight, bias, dropout)
-    # Cast here, where autograd records it; inside, autocast would cache casts without a graph.
-    low = torch.get_autocast_dtype(device)
-    weight, bias = _cast(weight, low), None if bias is None else _cast(bias, low)
-    with torch.autocast(device, enabled=False):
-        return _recomputed(hidden, tuple(_cast(x, low) for x in inputs), weight, bias, dropout)
+    autocast: AbstractContextManager[Any] = nullcontext()
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        # Cast here, where autograd records it; inside, autocast would cache casts without a graph.
+        low = torch.get_autocast_dtype(device)
+        weight, bias = _cast(weight, low), None if bias is None else _cast(bias, low)
+        inputs = tuple(_cast(x, low) for x in inputs)
+        autocast = torch.autocast(device, enabled=False)
+    with autocast:
+        result: Tensor = RecomputedLinear.apply(hidden, dropout, weight, bias, *inputs)
+    return result
 
 
 def recomputes(hidden: HiddenLayer, dropout: float) -> bool:
@@ -270,17 +229,6 @@ def composed(
     """Return the same as a composition of operators, each of which saves its inputs."""
     value = hidden.value(*inputs)
     return F.linear(F.dropout(value, dropout) if dropout else value, weight, bias)
-
-
-def _recomputed(
-    hidden: HiddenLayer,
-    inputs: tuple[Tensor, ...],
-    weight: Tensor,
-    bias: Tensor | None,
-    dropout: float,
-) -> Tensor:
-    result: Tensor = RecomputedLinear.apply(hidden, dropout, weight, bias, *inputs)
-    return result
 
 
 def is_traced() -> bool:
@@ -328,7 +276,7 @@ def _parameters(linears: Iterable[nn.Linear]) -> list[Tensor]:
 
 
 def compute_in_slabs(
-    hidden: Overwritable, x: Tensor, firsts: Sequence[nn.Linear], last: nn.Linear, slabs: int
+    hidden: HiddenLayer, x: Tensor, firsts: Sequence[nn.Linear], last: nn.Linear, slabs: int
 ) -> Tensor:
     """Return last(hidden(first(x), …)), computed in a number of slabs of about equal size."""
     rows = x.reshape(-1, x.shape[-1])

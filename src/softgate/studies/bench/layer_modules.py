@@ -55,7 +55,7 @@ class Stopwatch:
         self.spent_ns += perf_counter_ns() - self._since
 
 
-class TorchHiddenLayer:
+class TorchHiddenLayer(low_memory.HiddenLayer):
     """The hidden layer with torch's operators: act(h), or act(gate)·up."""
 
     def __init__(self, act: Native) -> None:
@@ -75,11 +75,11 @@ class TorchHiddenLayer:
         return False
 
 
-class TimedHiddenLayer:
+class TimedHiddenLayer(low_memory.HiddenLayer):
     """A hidden layer that starts and stops a watch, forward and backward."""
 
     def __init__(self, hidden: low_memory.HiddenLayer, watch: Stopwatch) -> None:
-        self.hidden, self.watch, self.keeps_one = hidden, watch, hidden.keeps_one
+        self.hidden, self.watch = hidden, watch
 
     def value(self, *inputs: Tensor) -> Tensor:
         """Return the hidden layer, with hooks on its autograd nodes that time the backward."""
@@ -98,6 +98,10 @@ class TimedHiddenLayer:
         gradients = self.hidden.pull(grad, needs, *inputs)
         self.watch.end()
         return gradients
+
+    def keeps_one(self) -> bool:
+        """Return what the hidden layer does."""
+        return self.hidden.keeps_one()
 
 
 def _between(last: Any, first: set[Any]) -> Iterator[Any]:
@@ -177,9 +181,9 @@ def make(
     if isinstance(function, Gated) and function.factor is not None:
         if not ours:  # torch has no such operator
             return None
-        hidden = low_memory.GatedFunctionHiddenLayer(function.bind(gate="first"))
+        hidden = low_memory.HiddenLayer(function.bind(gate="first"))
     elif ours:
-        hidden = low_memory.GatedHiddenLayer(act) if gated else low_memory.PlainHiddenLayer(act)
+        hidden = low_memory.GatedHiddenLayer(act) if gated else low_memory.HiddenLayer(act)
     else:
         operator = native(act, act.parameters)
         if operator is None:
