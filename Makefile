@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs golden notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs golden notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests native stubs support arm install clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -107,6 +107,9 @@ fits: $(STAMP) ## derive every coefficient and colour again and compare with the
 
 digests: $(STAMP) ## compute the published bits of every function again, and print what changed
 	$(PY) tools/publish_digests.py
+
+native: $(STAMP) ## lower/native.ll from lower/native.c, by clang
+	$(PY) tools/compile_native.py
 
 stubs: $(STAMP) ## the .pyi files of the public modules, from the catalogue and the sources
 	$(PY) tools/write_stubs.py

@@ -5,8 +5,7 @@ remainder return the same bits, and a result depends only on its element.
 Code is compiled on first use and kept in memory, without a C compiler or a cache on disk.
 
 Other loops are here: `build_lookup`, `build_lookup_backward` and `build_lookup_pair` read results
-of formats of at most 16 bits from a table of all inputs; `build_chunk_loop` is the loop that each
-thread of a parallel call runs.
+of formats of at most 16 bits from a table of all inputs.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from .target import (
     POINTER,
     WORD,
     CountedLoop,
-    FunctionBuilder,
     Target,
     compile_module,
     emulated_fma,
@@ -422,128 +420,3 @@ def compile_copy() -> Callable[..., None]:
     b.call(ir.Function(module, kind, "llvm.memcpy.p0.p0.i64"), [out, x, count, FALSE])
     b.ret_void()
     return compile_module(module, pointers=3)
-
-
-CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "constants")
-"""The head of a job, in 64-bit words; the addresses of the operands follow.
-
-`next` is the first element not yet taken, `step` the elements per chunk, `item` the bytes per
-element, `kernel` the address of a loop, `constants` that of its parameters or table.
-
-Over rows, `next`, `count` and `step` count rows; the length of a row and the row
-stride of each operand in elements precede the addresses. A kernel is called for each row; if the
-length is 0, once for all rows of a chunk."""
-
-
-def compile_chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
-    """Compile `build_chunk_loop`."""
-    return compile_module(build_chunk_loop(operands, rows), pointers=1, counts=0)
-
-
-def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
-    """Return the module of kernel(job), which each thread runs: process chunks until none is left.
-
-    It is compiled so that a thread pool without Python can run it. A chunk is taken by one atomic
-    addition; results do not depend on which thread takes which chunk.
-    """
-    module, b, (job,) = function(1, counts=0)
-
-    def word(place: int) -> ir.Value:
-        return b.load(b.gep(job, [INDEX(place)], source_etype=INDEX), typ=INDEX)
-
-    count, step, item, kernel, constants = (word(i) for i in range(1, len(CHUNK_FIELDS)))
-    head = len(CHUNK_FIELDS) + (1 + operands if rows else 0)
-    operand = [word(head + i) for i in range(operands)]
-    take = b.append_basic_block("take")
-    work, done = b.append_basic_block("work"), b.append_basic_block("done")
-    b.branch(take)
-    b.position_at_end(take)
-    start = b.atomic_rmw("add", job, step, "monotonic")
-    b.cbranch(b.icmp_signed("<", start, count), work, done)
-    b.position_at_end(work)
-    left = b.sub(count, start)
-    size = b.select(b.icmp_signed("<", left, step), left, step)
-    kind = ir.FunctionType(ir.VoidType(), [POINTER] * (operands + 1) + [INDEX])
-    loop = b.inttoptr(kernel, kind.as_pointer())
-
-    def call(row: ir.Value, elements: ir.Value) -> None:
-        offset = b.mul(row, item)
-        steps = [word(len(CHUNK_FIELDS) + 1 + i) for i in range(operands)] if rows else ()
-        offsets = [b.mul(offset, step) for step in steps] or [offset] * operands
-        moved = zip(operand, offsets, strict=True)
-        places = [b.inttoptr(b.add(base, by), POINTER) for base, by in moved]
-        b.call(loop, [*places, b.inttoptr(constants, POINTER), elements])
-
-    columns = word(len(CHUNK_FIELDS)) if rows else INDEX(0)
-    with b.if_else(b.icmp_signed("==", columns, INDEX(0))) as (whole, one_by_one):
-        with whole:
-            call(start, size)
-        with one_by_one, CountedLoop(b, size) as i:
-            call(b.add(start, i), columns)
-    b.branch(take)
-    b.position_at_end(done)
-    b.ret_void()
-    return module
-
-
-SPINS, SLEEPS = 1 << 15, 20
-"""A caller looks so often for the end of other threads, some 50 µs, before it sleeps between looks.
-A thread that comes before the caller sleeps so often, and then leaves."""
-
-
-def compile_on_thread(sleep: int, duration: int) -> Callable[..., None]:
-    """Compile run(state, function, job, is_caller): function(job) on one of several threads.
-
-    The upper half of `state` is 0 until the caller begins, 1 until its call has ended, then 2; the
-    lower half counts other threads. They call the function in state 1 only. The caller returns when
-    no other thread is counted: from then on none calls the function. `sleep` is the address of a
-    function of the system, `duration` what it is called with.
-    """
-    code = FunctionBuilder({"sleep": sleep}, ir.VoidType(), pointers=3, counts=1)
-    b, (state, address, job, is_caller) = code.builder, code.arguments
-    kind = ir.FunctionType(ir.VoidType(), [POINTER])
-    function = b.inttoptr(b.ptrtoint(address, INDEX), kind.as_pointer())
-    phase, one, begun = INDEX(1 << 32), INDEX(1), b.block
-    names = ("lead", "wait", "look", "doze", "join", "work", "leave", "early", "end")
-    lead, wait, look, doze, join, work, leave, early, end = map(b.append_basic_block, names)
-    b.cbranch(b.icmp_signed("!=", is_caller, INDEX(0)), lead, join)
-
-    b.position_at_end(lead)
-    b.atomic_rmw("add", state, phase, "seq_cst")
-    b.call(function, [job])
-    b.atomic_rmw("add", state, phase, "seq_cst")
-    b.branch(wait)
-    b.position_at_end(wait)
-    looks = b.phi(INDEX)
-    others = b.and_(b.load_atomic(state, "seq_cst", 8, typ=INDEX), b.sub(phase, one))
-    b.cbranch(b.icmp_signed("!=", others, INDEX(0)), look, end)
-    b.position_at_end(look)
-    next_look = b.add(looks, one)
-    b.cbranch(b.icmp_signed("<", looks, INDEX(SPINS)), wait, doze)
-    b.position_at_end(doze)
-    code.call("sleep", WORD, WORD(duration))
-    b.branch(wait)
-    for block, number in ((lead, INDEX(0)), (look, next_look), (doze, looks)):
-        looks.add_incoming(number, block)
-
-    b.position_at_end(join)
-    tries = b.phi(INDEX)
-    reached = b.lshr(b.atomic_rmw("add", state, one, "seq_cst"), INDEX(32))
-    b.cbranch(b.icmp_signed("==", reached, one), work, leave)
-    b.position_at_end(work)
-    b.call(function, [job])
-    b.branch(leave)
-    b.position_at_end(leave)
-    b.atomic_rmw("sub", state, one, "seq_cst")
-    next_try = b.add(tries, one)
-    waits = b.icmp_signed("<", next_try, INDEX(SLEEPS))
-    b.cbranch(b.and_(b.icmp_signed("==", reached, INDEX(0)), waits), early, end)
-    b.position_at_end(early)
-    code.call("sleep", WORD, WORD(duration))
-    b.branch(join)
-    for block, number in ((begun, INDEX(0)), (early, next_try)):
-        tries.add_incoming(number, block)
-
-    b.position_at_end(end)
-    b.ret_void()
-    return compile_module(code.module, pointers=3, counts=1)

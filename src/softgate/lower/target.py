@@ -12,8 +12,7 @@ import itertools
 import mmap
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -257,49 +256,70 @@ def host() -> tuple[str, frozenset[str]]:
     return HOST.cpu, frozenset(name for name, has in _host_features().items() if has)
 
 
-def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
-    """Return `module` after LLVM's O3 pipeline for a CPU, by default this machine's."""
+def parse(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
+    """Return `module`, which was built for a CPU, in LLVM's own form."""
     module.triple = target.triple
     # Loop metadata must be distinct and refer to itself first, and an access group be distinct,
     # which llvmlite cannot express.
     text = re.sub(r"(?m)^(!\d+) = !\{ (!\d+, !\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module))
     text = re.sub(r"(?m)^(!\d+) = !\{ *\}$", r"\1 = distinct !{}", text)
-    parsed = llvm.parse_assembly(text)
+    return llvm.parse_assembly(text)
+
+
+def optimise(module: ir.Module | llvm.ModuleRef, target: Target = HOST) -> llvm.ModuleRef:
+    """Return `module` after LLVM's O3 pipeline for a CPU, by default this machine's."""
+    parsed = parse(module, target) if isinstance(module, ir.Module) else module
     parsed.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = True
     options.loop_unrolling = options.loop_interleaving = True
-    passes = llvm.create_pass_builder(target.machine, options)
-    manager = passes.getModulePassManager()
-    manager.run(parsed, passes)
+    builder = llvm.create_pass_builder(target.machine, options)
+    _run(builder.getModulePassManager(), parsed, builder)
+    return parsed
+
+
+def remove_unused(module: llvm.ModuleRef, target: Target = HOST) -> None:
+    """Remove what the exported functions of a module do not need, before it is optimised."""
+    builder = llvm.create_pass_builder(target.machine, llvm.create_pipeline_tuning_options())
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_global_dead_code_eliminate_pass()
+    _run(manager, module, builder)
+
+
+def _run(
+    manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder
+) -> None:
+    manager.run(module, builder)
     if type(manager)._dispose is llvm.ffi.ObjectRef._dispose:
         # A defect of llvmlite: this method does nothing and hides the one that frees the passes.
         NewPassManager._dispose(manager)
         manager.detach()
-    return parsed
 
 
-def object_code(module: ir.Module, target: Target = HOST) -> bytes:
+def object_code(module: ir.Module | llvm.ModuleRef, target: Target = HOST) -> bytes:
     """Return the object file of `module`, optimised for a CPU."""
     code: bytes = target.machine.emit_object(optimise(module, target))
     return code
 
 
 def compile_module(
-    module: ir.Module,
+    module: ir.Module | llvm.ModuleRef,
     pointers: int,
     counts: int = 1,
     name: str = "kernel",
     target: Target = HOST,
+    symbols: Symbols | None = None,
 ) -> Callable[..., None]:
     """Return `name` of `module` as a function of `pointers` addresses and some counts.
 
-    The code is unloaded when the function is garbage collected. Raises MemoryError if there is
-    little memory.
+    `symbols` are the functions that it calls. The code is unloaded when the function is garbage
+    collected. Raises MemoryError if there is little memory.
     """
     check_memory()
     library = llvm.JITLibraryBuilder().add_object_img(object_code(module, target))
     library = library.add_current_process()
+    for symbol, address in (symbols or {}).items():
+        library.import_symbol(symbol, address)
     loaded = library.export_symbol(name).link(target.linker, f"kernel{next(_libraries)}")
     signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * counts
     kernel: Any = ctypes.CFUNCTYPE(None, *signature)(loaded[name])
@@ -334,47 +354,6 @@ def never_free(resource: Any, increment: Any = ctypes.pythonapi.Py_IncRef) -> No
 
 def _release(resource: Any, decrement: Any = ctypes.pythonapi.Py_DecRef) -> None:
     decrement(ctypes.py_object(resource))
-
-
-FLUSH_X86 = 1 << 15 | 1 << 6
-"""The bits of MXCSR that flush subnormal results and operands to 0."""
-FLUSH_ARM = 1 << 24 | 1 << 19 | 1 << 0
-"""The bits of FPCR that do so: FZ, FZ16 and FIZ."""
-
-
-@contextmanager
-def gradual_underflow(b: ir.IRBuilder, target: Target = HOST) -> Iterator[None]:
-    """Emit code that does not flush subnormal numbers to 0, and restores the thread's mode.
-
-    Threads of XLA and TensorFlow flush them. Nothing is emitted for architectures other than x86-64
-    and AArch64. Floating-point operations within must be in functions that are called: LLVM assumes
-    that the mode does not change.
-    """
-    architecture = _architecture(target.triple)
-    if architecture == "x86_64":
-        kind = ir.FunctionType(ir.VoidType(), [POINTER])
-        read, write = (_declare(b, f"llvm.x86.sse.{name}mxcsr", kind) for name in ("st", "ld"))
-        before, during = b.alloca(WORD), b.alloca(WORD)
-        b.call(read, [before])
-        b.store(b.and_(b.load(before, typ=WORD), WORD(0xFFFFFFFF - FLUSH_X86)), during)
-        b.call(write, [during])
-        yield
-        b.call(write, [before])
-    elif architecture in ("aarch64", "arm64"):
-        get = _declare(b, "llvm.aarch64.get.fpcr", ir.FunctionType(LONG, []))
-        put = _declare(b, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [LONG]))
-        mode = b.call(get, [])
-        b.call(put, [b.and_(mode, LONG((1 << 64) - 1 - FLUSH_ARM))])
-        yield
-        b.call(put, [mode])
-    else:
-        yield
-
-
-def _declare(b: ir.IRBuilder, name: str, kind: ir.FunctionType) -> ir.Function:
-    """Return the declaration of a function, one in each module."""
-    known = b.module.globals.get(name)
-    return ir.Function(b.module, kind, name) if known is None else known
 
 
 REBIAS = (127 - 15) << 23

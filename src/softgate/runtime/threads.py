@@ -101,7 +101,7 @@ def _serve(jobs: SimpleQueue[tuple[ctypes.c_int64, int, int]]) -> None:
 
 @cache
 def _on_thread() -> Callable[..., None]:
-    from softgate.lower.llvm import compile_on_thread
+    from softgate.lower.native import compile_on_thread
 
     from . import kernels
 
@@ -127,7 +127,7 @@ def share(
     step = -(-count // (threads * CHUNKS * ALIGNMENT)) * ALIGNMENT
     words = (0, count, step, item, *kernel, *addresses)
     job = (ctypes.c_int64 * len(words))(*words)
-    start(address_of(_chunk_loop(len(addresses))), ctypes.addressof(job), threads, 0)
+    start(address_of(chunk_loop(len(addresses))), ctypes.addressof(job), threads, 0)
 
 
 def run_rows(
@@ -166,14 +166,15 @@ def share_rows(
     words = (0, rows, step, item, *kernel, columns, *distances, *addresses)
     job = (ctypes.c_int64 * len(words))(*words)
     if threads == 1:
-        _chunk_loop(operands, True)(ctypes.addressof(job))
+        chunk_loop(operands, True)(ctypes.addressof(job))
     else:
-        start(address_of(_chunk_loop(operands, True)), ctypes.addressof(job), threads, 0)
+        start(address_of(chunk_loop(operands, True)), ctypes.addressof(job), threads, 0)
 
 
 @cache
-def _chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
-    from softgate.lower.llvm import compile_chunk_loop
+def chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
+    """Return the loop that threads run for kernels with `operands` operands."""
+    from softgate.lower.native import compile_chunk_loop
 
     from . import kernels
 

@@ -111,7 +111,7 @@ class Loop:
         self.results = 1 if result is not None else kernels.results_of(entry, quantity)
         self.result = 1 - result if self.swapped and result is not None else result
         """The only result of the kernel, if it has several."""
-        from softgate.lower.ufunc_loop import DATA
+        from softgate.lower.native import DATA
 
         moved = storage.itemsize * (self.inputs + self.results)
         self.words = (ctypes.c_int64 * len(DATA))()
@@ -267,10 +267,10 @@ def _elements(address: int, step: int, count: int, dtype: np.dtype[Any]) -> Arra
 
 
 def _serve(reason: int, data: int, args: int, steps: int, count: int, place: int) -> None:
-    """Write the answer to an inner loop, as `lower/ufunc_loop.py` describes."""
+    """Write the answer to an inner loop, as `lower/native.c` describes."""
     answer = ctypes.c_int64.from_address(place)
     try:
-        from softgate.lower.ufunc_loop import DONE, SHARE, VARYING
+        from softgate.lower.native import DONE, SHARE, VARYING
 
         words = ctypes.cast(args, ctypes.POINTER(ctypes.c_int64))
         loop, record = _loops[data], None
@@ -350,7 +350,7 @@ SERVE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_serve)
 
 @cache
 def _inner_loop(inputs: int, results: int, parameters: int, swapped: bool) -> Callable[..., None]:
-    from softgate.lower.ufunc_loop import InnerLoop, compile_ufunc_loop
+    from softgate.lower.native import InnerLoop, compile_ufunc_loop
 
     serve = ctypes.cast(SERVE, ctypes.c_void_p).value or 0
     return compile_ufunc_loop(InnerLoop(inputs, results, parameters, swapped), serve)

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import softgate as sg  # noqa: E402
-from softgate.lower.column_sums import FIELDS  # noqa: E402
+from softgate.lower.native import FIELDS  # noqa: E402
 from softgate.studies.diagnose import measure  # noqa: E402
 from softgate.studies.diagnose.measure import SaturationLimits, count  # noqa: E402
 from softgate.studies.diagnose.statistics import (  # noqa: E402

@@ -35,7 +35,7 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import Format
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.routes import Route
-from softgate.runtime.threads import ALIGNMENT, MIN_CHUNK_BYTES
+from softgate.runtime.threads import ALIGNMENT, MIN_CHUNK_BYTES, chunk_loop
 
 Operands = Sequence[Any]
 Rule = Callable[..., Any]
@@ -51,7 +51,7 @@ class Interface(NamedTuple):
 @cache
 def interface() -> Interface | str:
     """Return the interface of the installed jaxlib, or a string: why it cannot be used."""
-    from softgate.lower.xla_ffi import API_FUNCTIONS
+    from softgate.lower.native import API_FUNCTIONS
 
     if not hasattr(jax, "ffi"):
         return f"JAX {jax.__version__} has no jax.ffi"
@@ -307,8 +307,8 @@ def target(computation: Computation) -> str:
 
 
 def _register(name: str, route: Route, passed: bool) -> None:
-    from softgate.lower.target import never_free
-    from softgate.lower.xla_ffi import SLOT_FIELDS, compile_stubs
+    from softgate.lower.native import SLOT_FIELDS, compile_stubs
+    from softgate.lower.target import address_of, never_free
 
     if not _free:
         support = interface()
@@ -318,6 +318,7 @@ def _register(name: str, route: Route, passed: bool) -> None:
     runner = route.runner()
     never_free(runner)
     fields = {
+        "chunks": address_of(chunk_loop(len(route.inputs) + route.results)),
         "kernel": runner.code,
         "constants": 0 if passed else runner.address,
         "item": route.storage.itemsize,

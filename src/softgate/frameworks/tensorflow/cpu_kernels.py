@@ -36,13 +36,12 @@ import numpy as np
 import tensorflow as tf
 
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
-from softgate.lower import tensorflow_c_api
-from softgate.lower.llvm import compile_chunk_loop
+from softgate.lower import native
 from softgate.lower.target import Symbols, address_of
 from softgate.runtime import kernels
 from softgate.runtime.arrays import Array
 from softgate.runtime.routes import Route, Runner
-from softgate.runtime.threads import MIN_CHUNK_BYTES, available
+from softgate.runtime.threads import MIN_CHUNK_BYTES, available, chunk_loop
 from softgate.runtime.ufunc import over_arrays
 
 DTYPES: dict[Any, np.dtype[Any]] = {
@@ -126,9 +125,8 @@ def threads(moved: int | None) -> int:
 
 def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> OpKernel:
     """Return the kernel of a route for tensors of a dtype."""
-    runner, operands = route.runner(), len(route.inputs) + route.results
-    loop = kernels.once(("share", operands, False), lambda: compile_chunk_loop(operands))
-    chunks = address_of(loop)
+    runner = route.runner()
+    chunks = address_of(chunk_loop(len(route.inputs) + route.results))
     sizes = (len(route.inputs), route.results, dtype.size, ENUMS[dtype])
     words = (runner.code, runner.address, chunks, *sizes)
     op = OPS[route.results - 1]
@@ -251,17 +249,13 @@ def _register() -> None:
     except (ImportError, AttributeError) as error:
         raise _UnavailableError(f"{version} differs from what softgate expects: {error}") from None
     library = _Library(version)
-    symbols = {name: library.address(name) for name in tensorflow_c_api.FUNCTIONS}
+    symbols = {name: library.address(name) for name in native.called("TF_")}
     pool = _pool()
     if pool is not None:
         process = ctypes.CDLL(None)
-        functions = tensorflow_c_api.THREAD_FUNCTIONS
+        functions = native.THREAD_FUNCTIONS
         symbols |= {name: address_of(getattr(process, name)) for name in functions}
-    callbacks = [
-        tensorflow_c_api.compile_create(symbols, PROCESS),
-        tensorflow_c_api.compile_compute(symbols, pool),
-        *(tensorflow_c_api.compile_shape(symbols, results) for results in (1, 2)),
-    ]
+    callbacks = native.compile_callbacks(symbols, PROCESS, pool)
     _callbacks.extend(callbacks)
     create, compute, *shapes = map(address_of, callbacks)
     for op, results, shape in zip(OPS, ("y", "yz"), shapes, strict=True):
@@ -359,24 +353,24 @@ def _workers() -> int:
 
 
 @cache
-def _pool() -> tensorflow_c_api.WorkerMemory | None:
+def _pool() -> native.WorkerMemory | None:
     """Return the memory that callers and threads share; None if there is one thread."""
     workers = _workers()
     if workers < 1:
         return None
-    memory = (ctypes.c_char * ((workers + 2) * tensorflow_c_api.SLOT))()
+    memory = (ctypes.c_char * ((workers + 2) * native.SLOT))()
     _callbacks.append(memory)
     start = ctypes.addressof(memory)
-    return tensorflow_c_api.WorkerMemory(start + -start % tensorflow_c_api.LINE, MIN_CHUNK_BYTES)
+    return native.WorkerMemory(start + -start % native.LINE, MIN_CHUNK_BYTES)
 
 
-def _start_workers(pool: tensorflow_c_api.WorkerMemory, symbols: Symbols) -> None:
-    serve = tensorflow_c_api.compile_serve(symbols)
+def _start_workers(pool: native.WorkerMemory, symbols: Symbols) -> None:
+    serve = native.compile_serve(symbols)
     _callbacks.append(serve)
     process = ctypes.CDLL(None)
     for i in range(len(_serving), _workers()):
-        slot = pool.address + (i + 1) * tensorflow_c_api.SLOT
-        process.sem_init(ctypes.c_void_p(slot + tensorflow_c_api.LINE), 0, 0)
+        slot = pool.address + (i + 1) * native.SLOT
+        process.sem_init(ctypes.c_void_p(slot + native.LINE), 0, 0)
         name = "softgate-tensorflow"
         # Appended first, for an interrupt here: two threads never share a slot.
         _serving.append(threading.Thread(target=serve, args=(slot,), name=name, daemon=True))

@@ -23,7 +23,7 @@ from torch import Tensor
 from softgate.formula.formats import format_of
 from softgate.frameworks.torch import openmp
 from softgate.frameworks.torch.cpu_kernels import DTYPES
-from softgate.lower.column_sums import FIELDS, SETTINGS, compile_tally
+from softgate.lower.native import FIELDS, SETTINGS, compile_tally
 from softgate.runtime import kernels
 from softgate.runtime.routes import Runner
 from softgate.runtime.threads import share_rows

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from softgate.lower.column_sums import FIELDS
+from softgate.lower.native import FIELDS
 
 from . import record
 from .findings import SCALED, findings
