@@ -33,13 +33,13 @@ ATTRIBUTES = {"alwaysinline", "noinline", "nounwind"}
 
 def compilers() -> dict[int, str]:
     """Return the commands of the installed versions of clang that can be used."""
-    found = {}
+    commands = {}
     for name in ("clang", *(f"clang-{version}" for version in VERSIONS)):
         if shutil.which(name):
             text = subprocess.run([name, "--version"], capture_output=True, text=True, check=True)
             if match := re.search(r"version (\d+)\.", text.stdout):
-                found[int(match[1])] = name
-    return {version: name for version, name in found.items() if version in VERSIONS}
+                commands[int(match[1])] = name
+    return {version: name for version, name in commands.items() if version in VERSIONS}
 
 
 def headers() -> Path | None:

@@ -203,7 +203,7 @@ def test_the_package_has_few_entries() -> None:
 
 def test_paths_in_the_architecture_page_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    paths = re.findall(r"`([\w/]+(?:/|\.py|\.toml))`", text)
+    paths = re.findall(r"`([\w/]+(?:/|\.py|\.toml|\.c|\.ll))`", text)
     assert len(paths) > 20
     assert [p for p in paths if not ((PACKAGE / p).exists() or (ROOT / p).exists())] == []
 
