@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import ClassVar
 
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
@@ -138,7 +139,19 @@ class C(Language):
     """Templates of the functions that operations call, by operation."""
 
     def program(self, units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> str:
-        helpers, parts = self.definitions(units)
+        parts: list[str] = []
+        helpers: dict[tuple[str, str], str] = {}
+        for unit in units:
+            functions = (*unit.inner, *unit.functions)
+            for condition, group in groupby(functions, self.condition):
+                texts: list[str] = []
+                for function in group:
+                    text, used = self.scalar(function)
+                    texts += [text, *([self.loop(function)] if function in unit.functions else [])]
+                    for key in ((name, fmt) for name in self.helpers for fmt in REAL):
+                        if key in used:
+                            helpers[key] = self.helper(*key)
+                parts += [f"#ifdef {condition}", *texts, "#endif"] if condition else texts
         file = units[0].name
         certify = [line for unit in units for line in self.certification(file, unit)]
         middle = [
@@ -149,7 +162,11 @@ class C(Language):
             *self.notes(units).split("\n"),
         ]
         head = [self.comment(units, middle, closing), self.opening(bool(helpers))]
-        return "\n\n".join([*head, *helpers, *parts, *self.kernels(units)]) + "\n"
+        return "\n\n".join([*head, *helpers.values(), *parts, *self.kernels(units)]) + "\n"
+
+    def condition(self, function: EmittedFunction) -> str:
+        """Return the macro without which a function is left out, or nothing."""
+        return ""
 
     def opening(self, helpers: bool) -> str:
         """Return the lines before the first function."""
@@ -183,21 +200,6 @@ class C(Language):
         }
         line = f"const {REAL[fmt.name]} {{}} = {{}};"
         return Syntax(source.OPERATORS | operations, partial(literal, fmt), line)
-
-    def definitions(self, units: Sequence[EmittedActivation]) -> tuple[list[str], list[str]]:
-        """Return the helpers, and the functions and loops of some activations."""
-        parts: list[str] = []
-        needed: dict[tuple[str, str], str] = {}
-        for unit in units:
-            for function in (*unit.inner, *unit.functions):
-                text, used = self.scalar(function)
-                parts.append(text)
-                if function in unit.functions:
-                    parts.append(self.loop(function))
-                for key in ((name, fmt) for name in self.helpers for fmt in REAL):
-                    if key in used:
-                        needed[key] = self.helper(*key)
-        return list(needed.values()), parts
 
     def scalar(self, function: EmittedFunction) -> tuple[str, set[tuple[str, str]]]:
         """Return the function of one number each, and the operations it uses with their formats.

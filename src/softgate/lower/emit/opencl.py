@@ -6,9 +6,8 @@ needs it is left out there, and in float32 a parameter is the sum of two argumen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from softgate.formula.formats import FLOAT32, Format
 
@@ -43,11 +42,6 @@ PRAGMAS = """\
 #pragma OPENCL FP_CONTRACT OFF"""
 
 
-def in_double(function: EmittedFunction) -> bool:
-    """Return whether a function needs float64."""
-    return function.widened or function.fmt is not FLOAT32
-
-
 class OpenCL(C):
     """OpenCL C."""
 
@@ -58,6 +52,10 @@ class OpenCL(C):
     exported, memory, count = "__kernel void", "__global ", "ulong"
     each = "for (size_t i = get_global_id(0); i < n; i += get_global_size(0))"
     address, ending = "&{}_i", ""
+    helpers: Mapping[str, str] = {}
+
+    def condition(self, function: EmittedFunction) -> str:
+        return "cl_khr_fp64" if function.widened or function.fmt is not FLOAT32 else ""
 
     def opening(self, helpers: bool) -> str:
         return PRAGMAS
@@ -82,16 +80,6 @@ class OpenCL(C):
         }
         syntax = super().syntax(fmt)
         return replace(syntax, operations={**syntax.operations, **operations})
-
-    def definitions(self, units: Sequence[EmittedActivation]) -> tuple[list[str], list[str]]:
-        parts: list[str] = []
-        for unit in units:
-            for double, functions in groupby((*unit.inner, *unit.functions), in_double):
-                texts = []
-                for f in functions:
-                    texts += [self.scalar(f)[0], *([self.loop(f)] if f in unit.functions else [])]
-                parts += ["#ifdef cl_khr_fp64", *texts, "#endif"] if double else texts
-        return [], parts
 
     def parameters_of(self, function: EmittedFunction) -> list[tuple[str, str]]:
         if function.fmt is not FLOAT32:
