@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from llvmlite import ir
 
 from softgate.formula.formats import FLOAT16, FLOAT32, Format
-from softgate.formula.graph import COMPARISONS, Node, walk
+from softgate.formula.graph import Node, fold, is_constant, walk
 
 from .target import (
     BYTE,
@@ -50,7 +51,6 @@ time to compile and save a tenth of the time to run."""
 
 REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
 STORED = {**REAL, "bfloat16": HALFWORD}
-COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 
 
 @dataclass(frozen=True)
@@ -74,76 +74,44 @@ class Loop:
         return len(self.roots) + len(self.inputs)
 
 
-class NodeEmitter:
-    """Emits the nodes of a graph at one place of a function, for one float format and CPU."""
+def _operations(b: ir.IRBuilder, fmt: Format, target: Target) -> dict[str, Callable[..., ir.Value]]:
+    """Return what emits each operation on values of one float format."""
+    real, bits = REAL[fmt.name], ir.IntType(fmt.bits)
+    shift = bits(fmt.mantissa_bits)
+    # 2**mantissa_bits as a float, where one ulp is 1.
+    whole = bits((fmt.max_exponent + fmt.mantissa_bits) << fmt.mantissa_bits)
 
-    def __init__(
-        self,
-        builder: ir.IRBuilder,
-        fmt: Format,
-        leaves: dict[Node, ir.Value],
-        target: Target = HOST,
-    ) -> None:
-        self.builder, self.fmt, self.values, self.target = builder, fmt, leaves, target
-        self.real, self.bits = REAL[fmt.name], ir.IntType(fmt.bits)
+    def intrinsic(name: str, *args: ir.Value) -> ir.Value:
+        kind = ir.FunctionType(real, [real] * len(args))
+        return b.call(b.module.declare_intrinsic(name, [real], kind), args)
 
-    def emit(self, *roots: Node) -> list[ir.Value]:
-        """Return the IR values of `roots`, emitting the nodes they need."""
-        for node in walk(*roots):
-            if node not in self.values:
-                self.values[node] = self.operation(node)
-        return [self.values[root] for root in roots]
+    def to_exponent(t: ir.Value) -> ir.Value:
+        return b.shl(b.bitcast(t, bits), shift)
 
-    def operation(self, node: Node) -> ir.Value:
-        """Emit one node after its operands and return its IR value."""
-        args = [self.values[arg] for arg in node.args]
-        if node.op in COMPARISONS:
-            return self.builder.fcmp_ordered(COMPARE[node.op], *args)
-        emit = getattr(self, f"_{node.op}", None)
-        if emit is not None:
-            return emit(*args) if node.attr is None else emit(node.attr)
-        return getattr(self.builder, {"neg": "fneg"}.get(node.op, f"f{node.op}"))(*args)
+    def add_exponent(x: ir.Value, t: ir.Value) -> ir.Value:
+        moved = to_exponent(t)
+        return b.bitcast(b.add(b.bitcast(x, bits), moved), real)
 
-    def _const(self, value: Fraction) -> ir.Value:
-        return ir.Constant(self.real, self.fmt.round(value))
-
-    def _fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-        return fma(self.builder, a, b, c, self.target)
-
-    def _abs(self, x: ir.Value) -> ir.Value:
-        return self._intrinsic("llvm.fabs", x)
-
-    def _sqrt(self, x: ir.Value) -> ir.Value:
-        return self._intrinsic("llvm.sqrt", x)
-
-    def _copysign(self, magnitude: ir.Value, sign: ir.Value) -> ir.Value:
-        return self._intrinsic("llvm.copysign", magnitude, sign)
-
-    def _where(self, condition: ir.Value, yes: ir.Value, no: ir.Value) -> ir.Value:
-        return self.builder.select(condition, yes, no)
-
-    def _add_exponent(self, x: ir.Value, t: ir.Value) -> ir.Value:
-        b = self.builder
-        shift = ir.Constant(self.bits, self.fmt.mantissa_bits)
-        moved = b.shl(b.bitcast(t, self.bits), shift)
-        return b.bitcast(b.add(b.bitcast(x, self.bits), moved), self.real)
-
-    def _exponent_only(self, t: ir.Value) -> ir.Value:
-        b = self.builder
-        shift = ir.Constant(self.bits, self.fmt.mantissa_bits)
-        return b.bitcast(b.shl(b.bitcast(t, self.bits), shift), self.real)
-
-    def _exponent_field(self, x: ir.Value) -> ir.Value:
-        b, mantissa = self.builder, self.fmt.mantissa_bits
-        field = b.lshr(b.bitcast(x, self.bits), ir.Constant(self.bits, mantissa))
-        # 2**mantissa as a float, where one ulp is 1.
-        whole = ir.Constant(self.bits, (self.fmt.max_exponent + mantissa) << mantissa)
-        return b.bitcast(b.or_(field, whole), self.real)
-
-    def _intrinsic(self, name: str, *args: ir.Value) -> ir.Value:
-        kind = ir.FunctionType(self.real, [self.real] * len(args))
-        function = self.builder.module.declare_intrinsic(name, [self.real], kind)
-        return self.builder.call(function, args)
+    return {
+        "add": b.fadd,
+        "sub": b.fsub,
+        "mul": b.fmul,
+        "div": b.fdiv,
+        "neg": b.fneg,
+        "fma": lambda x, y, z: fma(b, x, y, z, target),
+        "abs": partial(intrinsic, "llvm.fabs"),
+        "sqrt": partial(intrinsic, "llvm.sqrt"),
+        "copysign": partial(intrinsic, "llvm.copysign"),
+        "lt": partial(b.fcmp_ordered, "<"),
+        "le": partial(b.fcmp_ordered, "<="),
+        "eq": partial(b.fcmp_ordered, "=="),
+        "where": b.select,
+        "add_exponent": add_exponent,
+        "exponent_only": lambda t: b.bitcast(to_exponent(t), real),
+        "exponent_field": lambda x: b.bitcast(
+            b.or_(b.lshr(b.bitcast(x, bits), shift), whole), real
+        ),
+    }
 
 
 def fma(
@@ -224,11 +192,17 @@ def build(loop: Loop, target: Target = HOST) -> ir.Module:
     element = STORED[loop.storage.name]
     nodes = list(walk(*loop.roots))
     with CountedLoop(builder, count, vectors=_vectors(len(nodes), target)) as index:
-        known = dict(leaves)
         for node in nodes:
             if node.op == "input":
-                known[node] = _input(builder, loop, str(node.attr), sources, index, target)
-        values = NodeEmitter(builder, loop.arithmetic, known, target).emit(*loop.roots)
+                leaves[node] = _input(builder, loop, str(node.attr), sources, index, target)
+        operations = _operations(builder, loop.arithmetic, target)
+
+        def emit(node: Node, args: list[ir.Value]) -> ir.Value:
+            if isinstance(node.attr, Fraction) and node not in leaves:
+                return ir.Constant(REAL[loop.arithmetic.name], loop.arithmetic.round(node.attr))
+            return leaves[node] if node in leaves else operations[node.op](*args)
+
+        values = fold(emit, *loop.roots)
         copies = [
             # A copy needs no conversion.
             builder.load(
@@ -240,12 +214,12 @@ def build(loop: Loop, target: Target = HOST) -> ir.Module:
             else None
             for root in loop.roots
         ]
-        for value, copy, output in zip(values, copies, outputs, strict=True):
+        for root, copy, output in zip(loop.roots, copies, outputs, strict=True):
             place = _place(builder, element, output, index)
             if copy is not None:
                 builder.store(copy, place, align=loop.storage.bits // 8)
             else:
-                store(builder, loop.storage, loop.arithmetic, value, place, target)
+                store(builder, loop.storage, loop.arithmetic, values[root], place, target)
     builder.ret_void()
     return module
 
@@ -287,10 +261,6 @@ def _place(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Value
     return builder.gep(base, [index], source_etype=kind)
 
 
-def _element(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Value) -> ir.Value:
-    return builder.load(_place(builder, kind, base, index), typ=kind)
-
-
 def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
     """Load the loop invariants: parameters, and zeros hidden from the optimiser."""
     leaves: dict[Node, ir.Value] = {}
@@ -298,11 +268,11 @@ def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[
     for node in walk(*loop.roots):
         if node.op == "parameter":
             slot = ir.Constant(INDEX, loop.parameters.index(str(node.attr)))
-            leaves[node] = _element(builder, kind, base, slot)
-        elif is_negative_zero(node):
+            leaves[node] = builder.load(_place(builder, kind, base, slot), typ=kind)
+        elif node.op == "neg" and is_constant(node.args[0], 0):
             # LLVM turns fma(x, y, -0) into a multiplication.
             leaves[node] = _from_memory(builder, kind, -0.0)
-        elif is_zero(node) and loop.storage is not loop.arithmetic:
+        elif is_constant(node, 0) and loop.storage is not loop.arithmetic:
             # LLVM turns `x < 0 ? 0 : x` with a widened x into `x <= 0 ? 0 : x`, which loses -0.
             leaves[node] = _from_memory(builder, kind, 0.0)
     return leaves
@@ -312,16 +282,6 @@ def _from_memory(builder: ir.IRBuilder, kind: ir.Type, value: float) -> ir.Value
     place = ir.GlobalVariable(builder.module, kind, f"number{len(builder.module.globals)}")
     place.initializer = ir.Constant(kind, value)
     return builder.load(place, typ=kind)
-
-
-def is_zero(node: Node) -> bool:
-    """Return whether a node is the constant 0."""
-    return node.op == "const" and node.attr == 0
-
-
-def is_negative_zero(node: Node) -> bool:
-    """Return whether a node is the constant -0."""
-    return node.op == "neg" and is_zero(node.args[0])
 
 
 def compile_loop(loop: Loop, target: Target = HOST) -> Callable[..., None]:
