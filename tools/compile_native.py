@@ -15,6 +15,7 @@ import argparse
 import re
 import shutil
 import subprocess
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,6 +41,11 @@ def compilers() -> dict[int, str]:
             if match := re.search(r"version (\d+)\.", text.stdout):
                 commands[int(match[1])] = name
     return {version: name for version, name in commands.items() if version in VERSIONS}
+
+
+def digest() -> str:
+    """Return a digest of native.c, by which a text that is out of date is found without clang."""
+    return sha256(SOURCE.read_text(encoding="utf-8").encode()).hexdigest()
 
 
 def headers() -> Path | None:
@@ -72,7 +78,8 @@ def compiled(version: int) -> str:
     )
     if x86 != arm:
         raise SystemExit("native.c: the LLVM IR for x86-64 differs from that for AArch64")
-    return f"; Written from native.c by tools/compile_native.py and clang {version}.\n\n{x86}"
+    head = f"; From native.c, sha256 {digest()}, by tools/compile_native.py with clang {version}."
+    return f"{head}\n\n{x86}"
 
 
 def portable(text: str) -> str:

@@ -25,12 +25,18 @@ def tool() -> ModuleType:
 
 
 def test_the_text_is_up_to_date(tool: ModuleType) -> None:
-    version = tool.version_of_text()
-    if version not in tool.compilers():
-        pytest.skip(f"clang {version}, which wrote native.ll, is not installed")
+    assert f" sha256 {tool.digest()}," in tool.TEXT.read_text(encoding="utf-8").splitlines()[0]
+
+
+def test_the_source_compiles_to_the_text(tool: ModuleType) -> None:
+    """With the offsets of the installed jaxlib, and the same for both architectures."""
+    known, written = tool.compilers(), tool.version_of_text()
+    if not known:
+        pytest.skip("clang is not installed")
     if tool.headers() is None:
         pytest.skip("jaxlib, whose header native.c includes, is not installed")
-    assert tool.compiled(version) == tool.TEXT.read_text(encoding="utf-8")
+    text = tool.compiled(written if written in known else max(known))
+    assert written not in known or text == tool.TEXT.read_text(encoding="utf-8")
 
 
 def test_the_text_names_no_cpu(tool: ModuleType) -> None:

@@ -1,4 +1,4 @@
-; Written from native.c by tools/compile_native.py and clang 14.
+; From native.c, sha256 8cdd0a8215b9a3c9aac4dbcf5be33d0d876b2b0298a51f6509b311993fc5dab5, by tools/compile_native.py with clang 14.
 
 %struct.Slot = type { ptr, ptr, ptr, i64, i64, i64, i64 }
 %struct.Chunks = type { i64, i64, i64, i64, ptr, ptr }

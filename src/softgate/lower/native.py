@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
 from softgate.formula.formats import FLOAT32, Format
@@ -27,11 +26,15 @@ from .target import (
     Symbols,
     Target,
     address_of,
+    check_memory,
     compile_module,
     never_free,
     parse,
     remove_unused,
 )
+
+if TYPE_CHECKING:  # only target.py loads LLVM, and reports that there is too little memory for it
+    import llvmlite.binding as llvm
 
 Constants = Mapping[str, int]
 
@@ -123,12 +126,11 @@ def build(
     definitions = [f"@{key} = constant i64 {value}" for key, value in constants.items()]
     architecture = target.triple.partition("-")[0]
     definitions += [MODES.get(architecture, NO_MODE), _calls(operands)]
-    texts = _text(), "\n".join(definitions)
-    module, *others = (
-        llvm.parse_assembly(f'target triple = "{target.triple}"\n{t}') for t in texts
-    )
-    for other in (*others, *([] if more is None else [parse(more, target)])):
-        module.link_in(other)
+    check_memory()
+    module = parse(_text(), target)
+    module.link_in(parse("\n".join(definitions), target))
+    if more is not None:
+        module.link_in(parse(more, target))
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != name:
             value.linkage = "internal"

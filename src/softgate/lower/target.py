@@ -256,8 +256,10 @@ def host() -> tuple[str, frozenset[str]]:
     return HOST.cpu, frozenset(name for name, has in _host_features().items() if has)
 
 
-def parse(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
-    """Return `module`, which was built for a CPU, in LLVM's own form."""
+def parse(module: ir.Module | str, target: Target = HOST) -> llvm.ModuleRef:
+    """Return a module for a CPU, which llvmlite built or whose text names none, in LLVM's form."""
+    if isinstance(module, str):
+        return llvm.parse_assembly(f'target triple = "{target.triple}"\n{module}')
     module.triple = target.triple
     # Loop metadata must be distinct and refer to itself first, and an access group be distinct,
     # which llvmlite cannot express.
