@@ -15,12 +15,13 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import flint
 from flint import arb, fmpq
 
+from softgate.formula.arithmetic import FUNCTIONS
 from softgate.formula.graph import Node
 
 from .evaluation import ARITHMETIC, program
@@ -147,10 +148,6 @@ def _compared(signs: tuple[int, ...], x: Real, y: Real) -> bool | arb:
     return NAN if sign is None else sign in signs
 
 
-def _chosen(condition: bool | arb, yes: Real, no: Real) -> Real:
-    return NAN if condition is NAN else yes if condition else no
-
-
 def _rational(x: arb) -> Real:
     """Return a ball of radius 0, such as exp(0), as a rational number."""
     if not (x.is_exact() and x.is_finite()):
@@ -171,14 +168,6 @@ def _of_ball(function: Callable[[arb], Real]) -> Callable[[Real], Real]:
 
 
 HALF, ONE = fmpq(1, 2), fmpq(1)
-
-
-def _exp(x: arb) -> Real:
-    return _near(ONE, x.expm1()) if abs(x) < 0.5 else x.exp()
-
-
-def _expm1(x: arb) -> Real:
-    return Near(-ONE, x.exp()) if x < -1 else x.expm1()
 
 
 def _log(x: Real) -> Real:
@@ -272,10 +261,6 @@ def _density(x: arb) -> arb:
     return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-def _cos(x: arb) -> Real:
-    return _near(ONE, -2 * (x / 2).sin() ** 2) if abs(x) < 0.5 else x.cos()
-
-
 OPERATIONS: dict[str, Any] = {
     "add": _computed(operator.add),
     "sub": _computed(operator.sub),
@@ -286,17 +271,17 @@ OPERATIONS: dict[str, Any] = {
     "lt": partial(_compared, (-1,)),
     "le": partial(_compared, (-1, 0)),
     "eq": partial(_compared, (0,)),
-    "where": _chosen,
+    "where": lambda holds, yes, no: NAN if holds is NAN else yes if holds else no,
     "pi": arb.pi,
     "log": _log,
     "log1p": _log1p,
     "softplus": _softplus,
-    "exp": _of_ball(_exp),
-    "expm1": _of_ball(_expm1),
+    "exp": _of_ball(lambda x: _near(ONE, x.expm1()) if abs(x) < 0.5 else x.exp()),
+    "expm1": _of_ball(lambda x: Near(-ONE, x.exp()) if x < -1 else x.expm1()),
     "sqrt": _of_ball(arb.sqrt),
     "tanh": _of_ball(_tanh),
     "sin": _of_ball(arb.sin),
-    "cos": _of_ball(_cos),
+    "cos": _of_ball(lambda x: _near(ONE, -2 * (x / 2).sin() ** 2) if abs(x) < 0.5 else x.cos()),
     "atan": _of_ball(arb.atan),
     "erf": _of_ball(_erf),
     "erfc": _of_ball(_erfc),
@@ -306,11 +291,10 @@ OPERATIONS: dict[str, Any] = {
 }
 
 
-PLAIN = ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "sin", "cos", "atan", "erf", "erfc")
 BALLS = {
     **OPERATIONS,
     **ARITHMETIC,
-    **{name: getattr(arb, name) for name in PLAIN},
+    **{name: getattr(arb, name) for name in FUNCTIONS if hasattr(arb, name)},
     "sigmoid": _sigmoid_ball,
     "softplus": _softplus_ball,
     "Phi": _distribution_ball,
@@ -467,10 +451,7 @@ def _slow_sign(
 
 def hull(*points: float) -> arb:
     """Return a ball that contains all of these points."""
-    first, *others = map(arb, points)
-    for other in others:
-        first = first.union(other)
-    return first
+    return reduce(arb.union, map(arb, points))
 
 
 def bounds(ball: arb) -> tuple[float, float]:
