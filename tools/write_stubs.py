@@ -5,7 +5,8 @@
 Names that a module's `__getattr__` returns are invisible to type checkers and editors. The stubs
 declare them: each function of the catalogue with its keywords and its formula. What it accepts and
 returns is declared once for all functions of one operand and once for all of two, in overloads for
-numbers, arrays and tensors. Functions and classes that sources annotate are imported from there.
+numbers, arrays and tensors; `Activation` accepts what either does. Functions and classes that
+sources annotate are imported from there.
 With --check nothing is written; the exit code is 1 if a stub is not current.
 
 Stubs import no framework that a user may lack: an unresolved import is `Any`, which accepts and
@@ -28,7 +29,6 @@ from textwrap import fill, indent
 import softgate
 from softgate.runtime import registry
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 PACKAGE = Path(softgate.__file__).parent
 COMMAND = "make stubs"
@@ -157,35 +157,52 @@ GATED = {
     "curvature": [Overload(("Anything",), "Curvature"), Overload(("Anything",) * 2, "Curvature")],
     "backward": [*binary_signatures()[1:], *binary_signatures(pair=True, more=1)],
 }
+EITHER = {
+    "__call__": [*unary_signatures(), *binary_signatures()],
+    "slope": [*unary_signatures(), *binary_signatures(pair=True)],
+    "curvature": [*unary_signatures(), Overload(("Anything",) * 2, "Curvature")],
+    "backward": [*binary_signatures(), *binary_signatures(pair=True, more=1)],
+}
 """The signatures of each method; its options and their defaults are those of the source."""
+
+SOURCE = "softgate.runtime.activation"
+OF_TWO = ["axis: int | None = None", "gate: str | None = None"]
+"""Options of functions of two operands, which the source has among its keywords."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The functions of one or of two operands: their class in the sources, and what they accept."""
+    """Functions of one operand, of two, or of either: what they accept, and under which names."""
 
-    module: str
     name: str
-    prefix: str
+    operands: tuple[str, ...]
+    options: Sequence[str]
     methods: Mapping[str, Sequence[Overload]]
-    functions: Mapping[str, Activation | Gated]
+    functions: Mapping[str, Activation] = field(default_factory=dict)
 
-    def method(self, name: str) -> ast.FunctionDef:
-        """Return the source of a method."""
-        classes = (node for node in tree_of(self.module).body if isinstance(node, ast.ClassDef))
-        body = next(node.body for node in classes if node.name == self.name)
-        return definitions(body, name)[-1]
-
-    def class_of(self, function: Activation | Gated) -> str:
+    def class_of(self, function: Activation) -> str:
         """Return the class that declares a function, which is named after its parameters."""
         names = "".join(name.title().replace("_", "") for name in function.parameters)
-        return f"{self.prefix}With{names}" if names else f"{self.prefix}WithoutParameters"
+        prefix = "Gated" if function.nin == 2 else ""
+        return f"{prefix}With{names}" if names else f"{prefix}WithoutParameters"
 
 
+ANY = Kind("Activation", ("a", "b", "grad"), OF_TWO, EITHER)
 KINDS = (
-    Kind("softgate.runtime.activation", "Activation", "", ACTIVATION, registry.activations()),
-    Kind("softgate.runtime.gated", "Gated", "Gated", GATED, registry.gated()),
+    Kind("CatalogueActivation", ("x", "grad"), (), ACTIVATION, registry.activations()),
+    Kind("CatalogueGated", ("a", "b", "grad"), OF_TWO, GATED, registry.gated()),
 )
+
+
+def source_class() -> ast.ClassDef:
+    """Return the source of the class of functions."""
+    classes = (node for node in tree_of(SOURCE).body if isinstance(node, ast.ClassDef))
+    return next(node for node in classes if node.name == ANY.name)
+
+
+def source_method(name: str) -> ast.FunctionDef:
+    """Return the source of a method."""
+    return definitions(source_class().body, name)[-1]
 
 
 def source_of(module: str) -> Path:
@@ -317,54 +334,47 @@ UFUNC_OPTIONS = [
 """Options of NumPy's ufuncs, which methods with an `out` accept among their parameters."""
 
 
-def options_of(definition: ast.FunctionDef, out: str) -> list[str]:
+def options_of(kind: Kind, name: str, out: str) -> list[str]:
     """Return the keyword-only arguments of a method, `out` declared as given."""
-    arguments = definition.args
+    arguments = source_method(name).args
     options = [
         out if option.arg == "out" else f"{ast.unparse(option)} = {ast.unparse(default)}"
         for option, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if default is not None
     ]
-    return options + UFUNC_OPTIONS if out in options else options
+    return [*options, *kind.options, *UFUNC_OPTIONS]
 
 
-def method(definition: ast.FunctionDef, overloads: Sequence[Overload], own: bool) -> str:
+def method(kind: Kind, name: str, own: bool) -> str:
     """Return the overloads of a method.
 
     With `own` keywords it takes those of the function, which its type parameter P describes; else
     any parameters. P contains `out`, which determines the result only for numbers: arrays and
     tensors need an `out` of the result's type.
     """
-    names = [argument.arg for argument in definition.args.posonlyargs[1:]]
     text = []
-    for row in sorted(overloads, key=lambda row: own and row.out == "None"):
+    for row in sorted(kind.methods[name], key=lambda row: own and row.out == "None"):
         with_out = row.out != "None"
-        options = options_of(definition, f"out: {row.out}" if with_out else "out: None = None")
-        if with_out and f"out: {row.out}" not in options:
-            continue
+        options = options_of(kind, name, f"out: {row.out}" if with_out else "out: None = None")
         operands = (
             ["Scalar | np.floating"] * len(row.operands) if own and with_out else row.operands
         )
         keywords = ["*", *options, "**parameters: Number"]
         if own and not with_out:
             keywords = ["*args: P.args", "**keywords: P.kwargs"]
-        passed = (f"{name}: {t}" for name, t in zip(names, operands, strict=False))
-        line = f"def {definition.name}({', '.join(('self', *passed, '/', *keywords))})"
-        body = " ..." if text else f"\n    {summary(str(ast.get_docstring(definition)))}"
+        passed = (f"{each}: {kinds}" for each, kinds in zip(kind.operands, operands, strict=False))
+        line = f"def {name}({', '.join(('self', *passed, '/', *keywords))})"
+        body = " ..." if text else f"\n    {summary(str(ast.get_docstring(source_method(name))))}"
         text.append(f"@overload\n{line} -> {row.result}:{body}")
     return "\n".join(text)
 
 
-def class_with_any_parameters(kind: Kind) -> str:
-    """Return the class of functions whose parameters are unknown, as those of user formulas."""
-    methods = [method(kind.method(n), rows, own=False) for n, rows in kind.methods.items()]
-    options = "".join(f"{option}, " for option in options_of(kind.method("bind"), ""))
-    star = "*, " if options else ""
-    bind = f"def bind(self, {star}{options}**parameters: Number) -> Self: ..."
-    (source,) = (n for n in tree_of(kind.module).body if getattr(n, "name", "") == kind.name)
-    assert isinstance(source, ast.ClassDef)
-    body = "\n".join([summary(str(ast.get_docstring(source))), *methods, bind])
-    return f"class {kind.name}({kind.name}Source):\n{indent(body, '    ')}"
+def class_with_any_parameters() -> str:
+    """Return the class of functions whose operands and parameters are unknown, as users' are."""
+    methods = [method(ANY, name, own=False) for name in ANY.methods]
+    bind = "def bind(self, *, gate: Any = None, **parameters: Number) -> Self: ..."
+    body = "\n".join([summary(str(ast.get_docstring(source_class()))), *methods, bind])
+    return f"class {ANY.name}({ANY.name}Source):\n{indent(body, '    ')}"
 
 
 def classes_with_own_keywords(kind: Kind) -> list[str]:
@@ -373,23 +383,22 @@ def classes_with_own_keywords(kind: Kind) -> list[str]:
     The subclasses are for lists and dicts of several functions. For two of one generic class mypy
     infers `object`; for two of different classes it infers a base that both name.
     """
-    name = f"Catalogue{kind.name}"
     documentation = '"""A function of the catalogue, which accepts the keywords P."""'
     constructor = "def __init__(self, keywords: Callable[P, Any], /) -> None: ..."
-    methods = [method(kind.method(n), rows, own=True) for n, rows in kind.methods.items()]
+    methods = [method(kind, name, own=True) for name in kind.methods]
     bind = "def bind(self, *args: P.args, **keywords: P.kwargs) -> Self: ..."
     body = indent("\n".join([documentation, constructor, *methods, bind]), "    ")
     subclasses = sorted({kind.class_of(function) for function in kind.functions.values()})
     return [
-        f"class {name}({kind.name}, Generic[P]):\n{body}",
-        "\n".join(f"class {n}({name}[P], {kind.name}): ..." for n in subclasses),
+        f"class {kind.name}({ANY.name}, Generic[P]):\n{body}",
+        "\n".join(f"class {n}({kind.name}[P], {ANY.name}): ..." for n in subclasses),
     ]
 
 
-def declaration(kind: Kind, function: Activation | Gated) -> str:
+def declaration(kind: Kind, function: Activation) -> str:
     """Return the declaration of a function of the catalogue: keywords and one line about it."""
     own = [f"{p.name}: Number = {p.default!r}" for p in function.entry.parameters]
-    options = options_of(kind.method("__call__"), "out: OptionalOut = None")
+    options = options_of(kind, "__call__", "out: OptionalOut = None")
     return (
         f"@{kind.class_of(function)}\n"
         f"def {function.name}({', '.join(('*', *own, *options))}) -> Any:\n"
@@ -398,30 +407,29 @@ def declaration(kind: Kind, function: Activation | Gated) -> str:
 
 
 def function_types() -> Stub:
-    """Return the stub with the classes of functions, which has no source: they share two there."""
+    """Return the stub with the classes of functions, which has no source: they share one there."""
     stub = Stub(TYPES)
     typing = "Any, Generic, ParamSpec, Protocol, Self, SupportsFloat, TypeAlias, TypeVar, overload"
     stub.imports |= {
         "import numpy as np",
         "from collections.abc import Callable, Sequence",
         "from numpy.typing import NDArray",
-        "from softgate.runtime.activation import Activation as ActivationSource",
-        "from softgate.runtime.gated import Curvature",
-        "from softgate.runtime.gated import Gated as GatedSource",
+        f"from {SOURCE} import Activation as ActivationSource",
+        f"from {SOURCE} import Curvature",
         f"from typing import {typing}",
     }
-    stub.parts.append(PRELUDE)
+    stub.parts += [PRELUDE, class_with_any_parameters()]
     for kind in KINDS:
-        stub.parts += [class_with_any_parameters(kind), *classes_with_own_keywords(kind)]
+        stub.parts += classes_with_own_keywords(kind)
     return stub
 
 
 def top_level() -> Stub:
     """Return the stub of `softgate`."""
-    stub = Stub("softgate", declared=frozenset({"Activation", "Gated"}))
+    stub = Stub("softgate", declared=frozenset({"Activation"}))
     stub.imports |= {f"from . import {name} as {name}" for name in softgate._FACADES}
     stub.imports |= {
-        f"from {TYPES} import Gated, Number, OptionalOut",
+        f"from {TYPES} import Number, OptionalOut",
         "from typing import Any",
     }
     for kind in KINDS:
@@ -443,7 +451,7 @@ def top_level() -> Stub:
 def returns_function(definition: ast.FunctionDef) -> bool:
     """Return whether a function returns activations, which the stub describes."""
     names = ast.walk(definition.returns) if definition.returns is not None else ()
-    return any(isinstance(n, ast.Name) and n.id in ("Activation", "Gated") for n in names)
+    return any(isinstance(n, ast.Name) and n.id == "Activation" for n in names)
 
 
 def jax() -> Stub:

@@ -8,10 +8,10 @@ from softgate.plotting.plot import plot as plot
 from softgate.reporting import report as report
 from softgate.runtime.explain import explain as explain
 from softgate.runtime.function_types import Activation as Activation
-from softgate.runtime.function_types import Gated, Number, OptionalOut
 from softgate.runtime.function_types import GatedWithAlphaLimit
 from softgate.runtime.function_types import GatedWithBeta
 from softgate.runtime.function_types import GatedWithoutParameters
+from softgate.runtime.function_types import Number, OptionalOut
 from softgate.runtime.function_types import WithAlpha
 from softgate.runtime.function_types import WithAlphaPAlphaNBetaEps
 from softgate.runtime.function_types import WithB
@@ -202,29 +202,29 @@ def threshold(*, threshold: Number = 1.0, value: Number = 0.0, out: OptionalOut 
 def xielu(*, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: OptionalOut = None, arithmetic: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """xielu(x) = alpha_p*x**2 + beta*x where x > 0, else alpha_n*(exp(min(x, eps)) - 1 - x) + beta*x, applied to each element."""
 
-@GatedWithoutParameters
-def glu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
-    """glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
+@GatedWithAlphaLimit
+def clamped_swiglu(*, alpha: Number = 1.702, limit: Number = 7.0, out: OptionalOut = None, arithmetic: str | None = None, axis: int | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+    """clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""
 
 @GatedWithoutParameters
-def reglu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
-    """reglu(a, b) = relu(a)*b, applied to each pair of elements."""
-
-@GatedWithoutParameters
-def geglu(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+def geglu(*, out: OptionalOut = None, arithmetic: str | None = None, axis: int | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """geglu(a, b) = gelu(a)*b, applied to each pair of elements."""
 
 @GatedWithoutParameters
-def geglu_tanh(*, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+def geglu_tanh(*, out: OptionalOut = None, arithmetic: str | None = None, axis: int | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
     """geglu_tanh(a, b) = gelu_tanh(a)*b, applied to each pair of elements."""
 
-@GatedWithBeta
-def swiglu(*, beta: Number = 1.0, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
-    """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""
+@GatedWithoutParameters
+def glu(*, out: OptionalOut = None, arithmetic: str | None = None, axis: int | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+    """glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
 
-@GatedWithAlphaLimit
-def clamped_swiglu(*, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: OptionalOut = None, arithmetic: str | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
-    """clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""
+@GatedWithoutParameters
+def reglu(*, out: OptionalOut = None, arithmetic: str | None = None, axis: int | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+    """reglu(a, b) = relu(a)*b, applied to each pair of elements."""
+
+@GatedWithBeta
+def swiglu(*, beta: Number = 1.0, out: OptionalOut = None, arithmetic: str | None = None, axis: int | None = None, gate: str | None = None, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True) -> Any:
+    """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""
 
 __version__: str
 
@@ -251,7 +251,7 @@ def activation(*, name: str | None=None, formula: str | None=None, paper: str=''
 def activations() -> dict[str, Activation]:
     """Return every activation by its name."""
 
-def gated() -> dict[str, Gated]:
+def gated() -> dict[str, Activation]:
     """Return every gated activation by its name."""
 
 def get(name: str, source: str | None=None, **parameters: Any) -> Activation | Any:

@@ -48,7 +48,7 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
 
     Returns
     -------
-    Activation or Gated
+    Activation
         With the parameters bound.
 
     Examples

@@ -26,7 +26,6 @@ from softgate.lower.emit.body import Body
 from softgate.lower.emit.c import LANGUAGE as C
 from softgate.lower.emit.c import literal
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 TEXT = [name for name in LANGUAGES if name != "onnx"]
 """Languages of source code; the documentation of ONNX models is tested with their results."""
@@ -77,11 +76,11 @@ def test_the_stated_bound_is_the_catalogues() -> None:
 
 @pytest.mark.parametrize("language", TEXT)
 @pytest.mark.parametrize("gated", sg.gated().values(), ids=lambda gated: gated.name)
-def test_comments_of_gated_functions(gated: Gated, language: str) -> None:
+def test_comments_of_gated_functions(gated: Activation, language: str) -> None:
     """Both formulas and the bounds; nothing that `certify` cannot measure."""
     text = sg.emit(gated, language, quantity="value,slope,backward")
     assert f"{gated.name}(a, b) = {gated.entry.formula}\n" in text
-    assert (f"{gated.act.name}(x) = " in text) == (gated.factor is None)
+    assert (f"{gated.gate_activation.name}(x) = " in text) == (gated.factor is None)
     assert len(re.findall(r"within [\d.]+ ulp", text)) >= 3
     assert "activation of the gate is a normal number" in text
     assert "certify" not in text

@@ -16,7 +16,6 @@ from compiled import FAST, Library, same_bits
 import softgate as sg
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
 
@@ -136,7 +135,7 @@ def vectorised(text: str, folder: Path) -> tuple[set[str], set[str]]:
     return set(loops.values()), {loops[line] for line in vectorised & set(loops)}
 
 
-def check_loops(functions: list[Activation | Gated], dtype: str, folder: Path) -> None:
+def check_loops(functions: list[Activation], dtype: str, folder: Path) -> None:
     loops, result = vectorised(sg.emit(functions, "c", dtype=dtype), folder)
     several = sum(bool(function.parameters) for function in functions)
     assert len(loops) == 2 * (len(functions) + several)

@@ -20,7 +20,6 @@ from softgate.cli import certify, emit
 from softgate.formula.formats import FLOAT16, FLOAT32, FLOAT64, round_to, ulp
 from softgate.lower.emit.onnx import LANGUAGE
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
 from softgate.studies.emit import UNFUSED_ULP
@@ -126,7 +125,7 @@ def test_float16_at_every_input(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("gated", sg.gated().values(), ids=lambda gated: gated.name)
-def test_gated(gated: Gated, dtype: str) -> None:
+def test_gated(gated: Activation, dtype: str) -> None:
     """Value, slopes and backward, in the order of the operands."""
     model = model_of(gated, dtype=dtype, quantity=ALL)
     fmt = FLOAT32 if dtype == "float32" else FLOAT64

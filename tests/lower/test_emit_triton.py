@@ -33,7 +33,6 @@ from softgate.formula.formats import (
 )
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
 
@@ -49,7 +48,7 @@ SCRIPT = SUPPORT / "interpret_triton.py"
 WIDE = [sg.gelu, sg.silu, sg.softplus, sg.tanh, sg.squareplus]
 """What is run in float64 too: the interpreter is slow."""
 OWN = [formulas.snake, formulas.swish]
-GATED: list[tuple[Gated, dict[str, float]]] = [
+GATED: list[tuple[Activation, dict[str, float]]] = [
     (sg.glu, {}),
     (sg.reglu, {}),
     (sg.swiglu, {"beta": 0.5}),  # not the default, for which softgate has another kernel
@@ -58,9 +57,9 @@ Variant = tuple[Activation, dict[str, float]]
 Results = dict[tuple[str, str], tuple[Any, Any]]
 
 
-def inputs(activation: Activation | Gated, fmt: Format) -> tuple[Any, Any]:
+def inputs(activation: Activation, fmt: Format) -> tuple[Any, Any]:
     """Inputs of every kind, special values too, and gradients for them."""
-    act = activation.act if isinstance(activation, Gated) else activation
+    act = activation.act if activation.nin == 2 else activation
     x = samples.stratified(fmt, act.entry.intervals, 1000, seed=9)
     rng = np.random.default_rng(10)
     x = np.concatenate([samples.specials(fmt), rng.permutation(x)[:1000]])
@@ -71,7 +70,7 @@ def wider(dtype: str) -> Format:
     return FLOAT64 if dtype == "float64" else FLOAT32
 
 
-def jobs() -> Iterator[tuple[str, Activation | Gated, dict[str, float], str]]:
+def jobs() -> Iterator[tuple[str, Activation, dict[str, float], str]]:
     """Module, activation, parameters and dtype of every run."""
     for activation in sg.activations().values():
         for parameters in parameter_sets(activation):
@@ -106,7 +105,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     for i, (file, activation, parameters, dtype) in enumerate(jobs()):
         for name, array in zip(("x", "grad"), inputs(activation, wider(dtype)), strict=True):
             np.save(folder / f"{i}.{name}.npy", array)
-        if isinstance(activation, Gated):
+        if activation.nin == 2:
             x, _ = inputs(activation, wider(dtype))
             np.save(folder / f"{i}.b.npy", x[::-1].copy())
         called = f"{activation.name}_f64" if dtype == "float64" else activation.name
@@ -128,7 +127,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.mark.parametrize(("gated", "parameters"), GATED)
-def test_gated(results: Results, gated: Gated, parameters: dict[str, float]) -> None:
+def test_gated(results: Results, gated: Activation, parameters: dict[str, float]) -> None:
     """The value and both gradients are the kernels', bit for bit."""
     a, grad = inputs(gated, FLOAT32)
     b = a[::-1].copy()

@@ -15,7 +15,6 @@ from latex2mathml.exceptions import ExtraLeftOrMissingRightError
 from latex_reader import mp, read
 
 from softgate.catalogue import Entry, Parameter, entries
-from softgate.catalogue.gated import GATED, GatedEntry
 from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.graph import Graph, Node, walk
 from softgate.lower.exact import enclose
@@ -26,7 +25,7 @@ with warnings.catch_warnings():  # its own, when imported on Python 3.11 and 3.1
     import ziamath
 
 POINTS = (-3.7, -3.0, -1.25, -0.5, 0.0, 0.3, 0.5, 1.0, 2.2, 3.0, 6.5)
-EVERY = [*entries().values(), *GATED]
+EVERY = list(entries().values())
 ALL = pytest.mark.parametrize("entry", EVERY, ids=[entry.name for entry in EVERY])
 
 
@@ -36,9 +35,9 @@ def parameter_sets(parameters: tuple[Parameter, ...]) -> list[dict[str, float]]:
 
 
 def inputs(root: Node, x: float) -> dict[str, float]:
-    """Return a value for every input: `x`, and another for a gated activation's second."""
+    """Return a value for every input: `x`, and another for the second."""
     result = sorted({str(n.attr) for n in walk(root) if n.op == "input"})
-    return {name: 0.7 - x if name == "other" else x for name in result}
+    return {name: 0.7 - x if name == "b" else x for name in result}
 
 
 def check(text: str, root: Node, values: Mapping[str, float]) -> None:
@@ -50,7 +49,7 @@ def check(text: str, root: Node, values: Mapping[str, float]) -> None:
 
 
 @ALL
-def test_latex_says_what_the_definition_says(entry: Entry | GatedEntry) -> None:
+def test_latex_says_what_the_definition_says(entry: Entry) -> None:
     root = entry.define()
     text = latex(root)
     for parameters in parameter_sets(entry.parameters):
@@ -104,7 +103,7 @@ def glyphs(picture: ElementTree.Element) -> int:
 
 
 @ALL
-def test_latex_renders(entry: Entry | GatedEntry) -> None:
+def test_latex_renders(entry: Entry) -> None:
     text = latex(entry.define())
     picture = rendered(text)
     assert float(picture.get("width", "0")) > 5
@@ -120,7 +119,7 @@ def test_what_does_not_render_is_noticed(text: str) -> None:
 
 
 @ALL
-def test_mathml_says_what_latex_says(entry: Entry | GatedEntry) -> None:
+def test_mathml_says_what_latex_says(entry: Entry) -> None:
     root = entry.define()
     element = ElementTree.fromstring(mathml(root))
     assert back_to_latex(element) == squeezed(latex(root))

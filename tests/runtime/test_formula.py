@@ -346,10 +346,10 @@ def test_operators() -> None:
 def test_what_is_computed_equals_what_is_defined(activation_: Activation) -> None:
     """Identities and cancelled quotients against the definition, with many digits."""
     names = tuple(activation_.parameters)
-    composition = compose.Composition(activation_.entry.definition, names)
+    composition = compose.Composition(activation_.entry.definition, ("x",), names)
     values = dict(activation_.parameters)
     for quantity in compose.ORDERS:
-        ours, truth = composition.graphs(quantity), truth_graph(activation_.entry, quantity)
+        (ours,), truth = composition.graphs(quantity), truth_graph(activation_.entry, quantity)
         for point in (-7.25, -1.125, -0.03125, 0.375, 2.5, 11.0):
             known = mpmath_oracle.evaluate(truth, 300, x=point, **values)
             result = mpmath_oracle.evaluate(ours, 300, x=point, **values)

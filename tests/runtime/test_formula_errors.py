@@ -241,8 +241,23 @@ def only_x(x: Any) -> Any:
 
 
 @wrong(0, r"parameter 'a' of no_default has no default: write a=1\.0")
-def no_default(f: Any, x: Any, a: Any) -> Any:
-    return a * x
+def no_default(f: Any, x: Any, y: Any, a: Any) -> Any:
+    return a * x * y
+
+
+@wrong(0, "the result of one_of_two does not depend on y")
+def one_of_two(f: Any, x: Any, y: Any) -> Any:
+    return f.exp(x)
+
+
+@wrong(0, "operand 'grad' of operand_grad: a call has an 'grad' already: rename it")
+def operand_grad(f: Any, x: Any, grad: Any) -> Any:
+    return x * grad
+
+
+@wrong(0, "parameter 'axis' of parameter_axis: a call has an 'axis' already: rename it")
+def parameter_axis(f: Any, x: Any, y: Any, axis: Any = 1.0) -> Any:
+    return x * y * axis
 
 
 @wrong(0, r"write every parameter as a keyword")

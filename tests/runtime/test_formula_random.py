@@ -67,7 +67,7 @@ def built(f: ExactArithmetic, x: Node, formula: Formula) -> Node:
 def worst(formula: Formula, quantity: str, spoil: float = 0.0) -> float:
     """Return the largest error as a multiple of what rounding allows, where that is little."""
     activation = sg.activation(name="random")(lambda f, x: built(f, x, formula))
-    root = compose.Composition(activation.entry.definition, ()).graphs(quantity)
+    (root,) = compose.Composition(activation.entry.definition, ("x",), ()).graphs(quantity)
     method = activation if quantity == "value" else activation.slope
     computed = method(POINTS) * (1 + spoil)
     allowed = evaluate_float64(roundoff(root), {"x": POINTS}) * 2.0**-53

@@ -13,7 +13,8 @@ import pytest
 
 import softgate as sg
 from softgate.blocks import KernelArithmetic
-from softgate.catalogue import ErrorBound
+from softgate.catalogue import Entry, ErrorBound, gelu
+from softgate.catalogue.gated import gated as gated_entry
 from softgate.formula.formats import (
     BFLOAT16,
     FLOAT16,
@@ -25,7 +26,7 @@ from softgate.formula.formats import (
     round_to,
 )
 from softgate.formula.graph import Node
-from softgate.runtime.gated import Curvature, Gated
+from softgate.runtime.activation import Activation, Curvature
 
 GATED = sg.gated()
 EACH = pytest.mark.parametrize("gated", GATED.values(), ids=GATED)
@@ -58,60 +59,60 @@ def bits(x: Any) -> Any:
 
 @WIDE
 @EACH_SET
-def test_value_against_arb(gated: Gated, parameters: dict[str, float], fmt: Format) -> None:
+def test_value_against_arb(gated: Activation, parameters: dict[str, float], fmt: Format) -> None:
     checks.check_value(gated, fmt, 2500, **parameters)
 
 
 @WIDE
 @EACH_SET
-def test_slopes_against_arb(gated: Gated, parameters: dict[str, float], fmt: Format) -> None:
+def test_slopes_against_arb(gated: Activation, parameters: dict[str, float], fmt: Format) -> None:
     checks.check_slopes(gated, fmt, 1500, **parameters)
 
 
 @EACH
-def test_float32_in_bulk(gated: Gated) -> None:
+def test_float32_in_bulk(gated: Activation) -> None:
     checks.check_bulk(gated, 150_000)
 
 
 @EACH
 @pytest.mark.parametrize("sign", [0, 1 << 31], ids=["right", "left"])
-def test_some_gates_with_any_other(gated: Gated, sign: int) -> None:
+def test_some_gates_with_any_other(gated: Activation, sign: int) -> None:
     checks.check_all_gates(gated, sign | 0x40980000, sign | 0x40A00000)
 
 
 @EACH
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("sign", [0, 1 << 31], ids=["right", "left"])
-def test_all_gates_with_any_other(gated: Gated, sign: int) -> None:
+def test_all_gates_with_any_other(gated: Activation, sign: int) -> None:
     """From 2**-20, below which everything is linear, to 128, beyond which it is again."""
     checks.check_all_gates(gated, sign | 0x35800000, sign | 0x43000000)
 
 
 @EACH_SET
-def test_curvature_against_arb(gated: Gated, parameters: dict[str, float]) -> None:
+def test_curvature_against_arb(gated: Activation, parameters: dict[str, float]) -> None:
     checks.check_curvature(gated, **parameters)
 
 
 @NARROW
 @EACH_SET
-def test_all_16bit_gates(gated: Gated, parameters: dict[str, float], fmt: Format) -> None:
+def test_all_16bit_gates(gated: Activation, parameters: dict[str, float], fmt: Format) -> None:
     checks.check_16bit(gated, fmt, **parameters)
 
 
 @ALL
 @EACH_SET
-def test_special_values(gated: Gated, parameters: dict[str, float], fmt: Format) -> None:
+def test_special_values(gated: Activation, parameters: dict[str, float], fmt: Format) -> None:
     checks.check_specials(gated, fmt, **parameters)
 
 
 @EACH_SET
-def test_rounded_once(gated: Gated, parameters: dict[str, float]) -> None:
+def test_rounded_once(gated: Activation, parameters: dict[str, float]) -> None:
     checks.check_rounded_once(gated, 600, **parameters)
 
 
 @EACH_DTYPE
 @EACH_SET
-def test_backward(gated: Gated, parameters: dict[str, float], dtype: Any) -> None:
+def test_backward(gated: Activation, parameters: dict[str, float], dtype: Any) -> None:
     checks.check_backward(gated, dtype, **parameters)
 
 
@@ -139,7 +140,7 @@ def torch_product(name: str) -> Callable[[Any, Any], Any]:
 
 @EACH
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_torch_agrees(gated: Gated, axis: int) -> None:
+def test_torch_agrees(gated: Activation, axis: int) -> None:
     torch, product = pytest.importorskip("torch"), torch_product(gated.name)
     x, grad = sample(4, 6, 8), sample(4, 6, 8, seed=1)
     grad = np.split(grad, 2, axis)[0]
@@ -158,7 +159,7 @@ def test_torch_agrees(gated: Gated, axis: int) -> None:
 
 
 @EACH
-def test_torch_agrees_on_two_arrays(gated: Gated) -> None:
+def test_torch_agrees_on_two_arrays(gated: Activation) -> None:
     torch, product = pytest.importorskip("torch"), torch_product(gated.name)
     a, b, grad = (sample(5, 7, seed=seed) for seed in range(3))
     for gate in ("first", "second"):
@@ -176,8 +177,8 @@ def test_which_operand_is_the_gate() -> None:
     """As Dauphin 2017 and the frameworks have glu, and Shazeer 2020 the others."""
     for name, gated in GATED.items():
         second = name == "glu"
-        assert gated.entry.position == ("second" if second else "first")
-        assert f"The {gated.entry.position} operand is the gate" in str(gated.__doc__)
+        assert gated.position(None) == ("second" if second else "first")
+        assert f"The {gated.position(None)} operand is the gate" in str(gated.__doc__)
         other = gated.bind(gate="first" if second else "second")
         assert gated(-1.0, 3.0) == other(3.0, -1.0) != gated(3.0, -1.0)
         x = sample(2, 6)
@@ -236,13 +237,13 @@ def test_infinities_are_documented_and_so() -> None:
 # Checks of the checks: one fault each, which must be seen.
 
 
-def wrong(both: Callable[..., tuple[Node, Node]], **fields: Any) -> Gated:
+def wrong(both: Callable[..., tuple[Node, Node]], activation: Entry = sg.gelu.entry) -> Activation:
     generous = {name: ErrorBound(4.0, 4.0) for name in ("float32", "float64")}
-    entry = replace(sg.geglu.entry, name="wrong", both=both, value=None, bounds=generous, **fields)
-    return Gated(entry)
+    product = gated_entry(activation=activation, both=both, name="wrong", paper="", bounds=generous)
+    return Activation(product)
 
 
-TRUE = sg.geglu.entry.both
+TRUE = gelu.both
 
 
 def off(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
@@ -306,8 +307,8 @@ def test_a_fault_is_seen(form: Any, check: Any) -> None:
 
 def test_other_faults_are_seen() -> None:
     with pytest.raises(AssertionError):  # the derivative of something else
-        checks.check_curvature(wrong(TRUE, act=replace(sg.gelu.entry, slope=sg.gelu.entry.value)))
-    loose = Gated(replace(sg.geglu.entry, bounds={"float32": ErrorBound(5.0, 5.0)}))
+        checks.check_curvature(wrong(TRUE, replace(sg.gelu.entry, slope=sg.gelu.entry.value)))
+    loose = Activation(replace(sg.geglu.entry, bounds={"float32": ErrorBound(5.0, 5.0)}))
     with pytest.raises(AssertionError, match=r"states 5\.0 ulp"):
         checks.check_value(loose, FLOAT32, 100)
 

@@ -15,7 +15,7 @@ import pytest
 
 import softgate as sg
 from softgate.formula.formats import FLOAT64
-from softgate.runtime.gated import Gated
+from softgate.runtime.activation import Activation
 from softgate.studies.accuracy import samples
 
 GATED = sg.gated()
@@ -33,7 +33,7 @@ def bits(x: Any) -> Any:
     return x.view(checks.UNSIGNED[x.itemsize])
 
 
-def check_same_bits(gated: Gated, dtype: Any) -> None:
+def check_same_bits(gated: Activation, dtype: Any) -> None:
     """One pair's result depends on that pair alone: not on length, offset, stride or call form."""
     rng = np.random.default_rng(5)
     with np.errstate(over="ignore"):
@@ -70,12 +70,12 @@ def check_same_bits(gated: Gated, dtype: Any) -> None:
 
 @EACH_DTYPE
 @EACH
-def test_same_bits(gated: Gated, dtype: Any) -> None:
+def test_same_bits(gated: Activation, dtype: Any) -> None:
     check_same_bits(gated, dtype)
 
 
 def test_results_that_depend_on_the_position_are_seen() -> None:
-    class Positional(Gated):
+    class Positional(Activation):
         def __call__(self, *operands: Any, **keywords: Any) -> Any:
             y = np.array(super().__call__(*operands, **keywords))
             if y.size > 32:
@@ -88,7 +88,7 @@ def test_results_that_depend_on_the_position_are_seen() -> None:
 
 @EACH_DTYPE
 @EACH
-def test_any_layout_gives_the_same_bits(gated: Gated, dtype: Any) -> None:
+def test_any_layout_gives_the_same_bits(gated: Activation, dtype: Any) -> None:
     a, b, grad = (sample(6, 8, dtype=dtype, seed=seed) for seed in range(3))
     value, slopes, backward = gated(a, b), gated.slope(a, b), gated.backward(a, b, grad)
     swapped = a if dtype is ml_dtypes.bfloat16 else a.astype(np.dtype(dtype).newbyteorder())
@@ -107,7 +107,7 @@ def test_any_layout_gives_the_same_bits(gated: Gated, dtype: Any) -> None:
 
 
 @EACH
-def test_broadcasting_numbers_and_lists(gated: Gated) -> None:
+def test_broadcasting_numbers_and_lists(gated: Activation) -> None:
     a, b = sample(3, 1, dtype=np.float32), sample(5, dtype=np.float32, seed=1)
     full = [np.ascontiguousarray(x) for x in np.broadcast_arrays(a, b)]
     assert np.array_equal(gated(a, b), gated(*full))
@@ -129,7 +129,7 @@ def test_broadcasting_numbers_and_lists(gated: Gated) -> None:
 
 @EACH_DTYPE
 @EACH
-def test_out(gated: Gated, dtype: Any) -> None:
+def test_out(gated: Activation, dtype: Any) -> None:
     a, b, grad = (sample(40, dtype=dtype, seed=seed) for seed in range(3))
     value, backward = gated(a, b), gated.backward(a, b, grad)
     out = np.empty_like(a)
@@ -160,7 +160,7 @@ def test_out(gated: Gated, dtype: Any) -> None:
 
 
 @EACH
-def test_out_broadcasts(gated: Gated) -> None:
+def test_out_broadcasts(gated: Activation) -> None:
     a, b, grad = sample(3, 1), sample(4, seed=1), sample(3, 4, seed=2)
     wide = (2, 3, 4)
     out = np.empty(wide)
@@ -292,19 +292,19 @@ def test_subclasses_and_pandas() -> None:
 
 
 @EACH
-def test_identity_pickles_and_names(gated: Gated) -> None:
+def test_identity_pickles_and_names(gated: Activation) -> None:
     assert getattr(sg, gated.name) is gated
     assert gated.name in dir(sg)
     assert pickle.loads(pickle.dumps(gated)) is gated
     assert copy.deepcopy(gated) is gated
     assert len({gated, gated}) == 1
-    other = gated.bind(gate="second" if gated.entry.position == "first" else "first")
+    other = gated.bind(gate="second" if gated.position(None) == "first" else "first")
     assert pickle.loads(pickle.dumps(other)) is other
     assert gated.bind() is gated
     assert repr(gated).startswith(f"<softgate.{gated.name}(a, b")
     assert gated.entry.formula in str(gated.__doc__)
     assert gated.entry.paper in str(gated.__doc__)
-    unknown = Gated(replace(gated.entry, both=lambda f, x: (x, x)))
+    unknown = Activation(replace(gated.entry, value=lambda f, a, b: a * b))
     with pytest.raises(TypeError, match="not in the catalogue"):
         pickle.dumps(unknown)
 

@@ -17,29 +17,30 @@ from softgate.formula.graph import Node
 from softgate.lower import exact
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
 
 
-def activation_of(gated: Gated) -> Activation:
+def activation_of(gated: Activation) -> Activation:
     """The activation of the gate."""
-    return Activation(gated.entry.act)
+    activation = gated.gate_activation
+    assert activation is not None
+    return activation
 
 
-def factor_of(gated: Gated, others: Any, **parameters: float) -> Any:
+def factor_of(gated: Activation, others: Any, **parameters: float) -> Any:
     """What the activation is multiplied with: the other operand, or its function in float64."""
     wide = np.asarray(others, np.float64)
     return wide if gated.factor is None else gated.factor(wide, **parameters)
 
 
-def factor_slope(gated: Gated, others: Any, **parameters: float) -> Any:
+def factor_slope(gated: Activation, others: Any, **parameters: float) -> Any:
     """The slope of `factor_of`."""
     wide = np.asarray(others, np.float64)
     return np.ones_like(wide) if gated.factor is None else gated.factor.slope(wide, **parameters)
 
 
-def bound(gated: Gated, quantity: str, fmt: Format, parameters: dict[str, float]) -> float:
+def bound(gated: Activation, quantity: str, fmt: Format, parameters: dict[str, float]) -> float:
     """What the catalogue states for its defaults; what the contract allows for other parameters."""
     if parameters:
         return float(gated.entry.bound(quantity, fmt.name))
@@ -50,14 +51,14 @@ def bound(gated: Gated, quantity: str, fmt: Format, parameters: dict[str, float]
     return stated
 
 
-def pairs(gated: Gated, fmt: Format, count: int, seed: int, **parameters: float) -> Any:
+def pairs(gated: Activation, fmt: Format, count: int, seed: int, **parameters: float) -> Any:
     """Finite gates and others: all exponents with all exponents, and products just below 2**k.
 
     Below a power of two the ulp is smallest beside the number: there relative errors show.
     """
     kind = samples.FLOATS[fmt.name]
     rng = np.random.default_rng(seed)
-    intervals = gated.entry.act.intervals
+    intervals = gated.entry.intervals
     parts = (
         samples.exponents(fmt, 1, seed),
         samples.logarithmic(fmt, 1e-3, 110.0 if fmt is FLOAT32 else 760.0, count, seed),
@@ -79,7 +80,7 @@ def pairs(gated: Gated, fmt: Format, count: int, seed: int, **parameters: float)
 def truths(root: Node, gates: Any, others: Any, values: dict[str, float]) -> list[Any]:
     """Arb balls around `root` at every pair."""
     both = zip(gates.tolist(), others.tolist(), strict=True)
-    return [exact.truth(root, 80, gate=g, other=o, **values) for g, o in both]
+    return [exact.truth(root, 80, a=g, b=o, **values) for g, o in both]
 
 
 def hold(
@@ -110,7 +111,7 @@ def own_rounding(size: Any, others: Any, fmt: Format) -> Any:
     return np.where(size < 2.0**fmt.min_exponent, 0.51 * times, 0.0)
 
 
-def check_value(gated: Gated, fmt: Format, count: int, **parameters: float) -> None:
+def check_value(gated: Activation, fmt: Format, count: int, **parameters: float) -> None:
     """The value stays within its bound of arb, wherever the activation is a normal number."""
     gated = gated.bind(gate="first")
     gates, others = pairs(gated, fmt, count, 1, **parameters)
@@ -124,7 +125,7 @@ def check_value(gated: Gated, fmt: Format, count: int, **parameters: float) -> N
     hold(result, balls, unit, slack, limit, fmt, f"{gated.name} {fmt.name}")
 
 
-def check_bulk(gated: Gated, count: int) -> None:
+def check_bulk(gated: Activation, count: int) -> None:
     """float32 stays within its bounds of the float64 kernels on a large sample."""
     gated = gated.bind(gate="first")
     gates, others = pairs(gated, FLOAT32, count, 3)
@@ -149,7 +150,7 @@ def check_bulk(gated: Gated, count: int) -> None:
         )
 
 
-def check_all_gates(gated: Gated, start: int, stop: int) -> None:
+def check_all_gates(gated: Activation, start: int, stop: int) -> None:
     """No other operand can make float32 err by more than is stated: over gates as bit patterns.
 
     The relative error counts, in units of 2**-24 (that many ulps of a product just below a power of
@@ -157,8 +158,10 @@ def check_all_gates(gated: Gated, start: int, stop: int) -> None:
     its scale and in the next binade.
     """
     entry, values = gated.entry, dict(activation_of(gated).check_parameters({}))
-    value = entry.value or (lambda f, x, **p: entry.both(f, x, **p)[0])
-    factors = replace(entry.act, value=value, slope=lambda f, x, **p: entry.both(f, x, **p)[1])
+    product: Any = entry.value.__self__  # type: ignore[attr-defined]
+    value = product.value or (lambda f, x, **p: product.both(f, x, **p)[0])
+    slope = lambda f, x, **p: product.both(f, x, **p)[1]  # noqa: E731
+    factors = replace(product.activation, value=value, slope=slope)
     for first in range(start, stop, 1 << 20):
         gates = np.arange(first, min(first + (1 << 20), stop), dtype=np.uint32).view(np.float32)
         slope = evaluate(gated, "slope", gates, values)
@@ -179,19 +182,19 @@ def check_all_gates(gated: Gated, start: int, stop: int) -> None:
             )
 
 
-def evaluate(gated: Gated, quantity: str, x: Any, values: dict[str, float]) -> Any:
+def evaluate(gated: Activation, quantity: str, x: Any, values: dict[str, float]) -> Any:
     """The activation alone, from its float64 kernel (measured by its own tests)."""
     wide = np.ascontiguousarray(x, np.float64)
-    return kernels.evaluate64(gated.entry.act, quantity, wide, values)
+    return kernels.evaluate64(activation_of(gated).entry, quantity, wide, values)
 
 
-def scale(gated: Gated, gates: Any, values: dict[str, float]) -> Any:
+def scale(gated: Activation, gates: Any, values: dict[str, float]) -> Any:
     """The scale of an error in the activation's slope: see `accuracy`."""
     wide, slope = gates.astype(np.float64), evaluate(gated, "slope", gates, values)
-    return accuracy.Reference(gated.entry.act, "slope", values).scale(wide, slope)
+    return accuracy.Reference(activation_of(gated).entry, "slope", values).scale(wide, slope)
 
 
-def check_slopes(gated: Gated, fmt: Format, count: int, **parameters: float) -> None:
+def check_slopes(gated: Activation, fmt: Format, count: int, **parameters: float) -> None:
     """Both partial derivatives stay within their bounds of arb."""
     gated = gated.bind(gate="first")
     gates, others = pairs(gated, fmt, count, 2, **parameters)
@@ -205,17 +208,17 @@ def check_slopes(gated: Gated, fmt: Format, count: int, **parameters: float) -> 
     factors = factor_of(gated, others, **parameters)
     with np.errstate(over="ignore"):
         unit = ulp(sizes * np.abs(factors), fmt)
-    balls = truths(derivative(root, "gate"), gates, others, values)
+    balls = truths(derivative(root, "a"), gates, others, values)
     slack = own_rounding(sizes, factors, fmt)
     limit = bound(gated, "slope", fmt, parameters)
     hold(by_gate, balls, unit, slack, limit, fmt, f"{gated.name} by its gate, {fmt.name}")
-    balls = truths(derivative(root, "other"), gates, others, values)
+    balls = truths(derivative(root, "b"), gates, others, values)
     unit = ulp(np.array([float(ball.mid()) for ball in balls]), fmt)
     limit = bound(gated, "value", fmt, parameters)
     hold(by_other, balls, unit, 0.0, limit, fmt, f"{gated.name} by the other, {fmt.name}")
 
 
-def check_curvature(gated: Gated, **parameters: float) -> None:
+def check_curvature(gated: Activation, **parameters: float) -> None:
     """The second derivatives are right to eleven digits of their size nearby."""
     gated = gated.bind(gate="first")
     values = dict(activation_of(gated).check_parameters(parameters))
@@ -224,9 +227,9 @@ def check_curvature(gated: Gated, **parameters: float) -> None:
     computed = gated.curvature(gates, others, **parameters)
     root = gated.entry.define()
     for result, first, second in (
-        (computed.first, "gate", "gate"),
-        (computed.mixed, "gate", "other"),
-        (computed.second, "other", "other"),
+        (computed.first, "a", "a"),
+        (computed.mixed, "a", "b"),
+        (computed.second, "b", "b"),
     ):
         balls = truths(derivative(derivative(root, first), second), gates, others, values)
         truth = np.array([float(ball.mid()) for ball in balls])
@@ -245,7 +248,7 @@ def check_curvature(gated: Gated, **parameters: float) -> None:
 OTHERS = (1.0, -1.3125, 3.0, 2.0**-9, -(2.0**13), 0.75)
 
 
-def check_16bit(gated: Gated, fmt: Format, **parameters: float) -> None:
+def check_16bit(gated: Activation, fmt: Format, **parameters: float) -> None:
     """All 65,536 gates with some others: within 0.51 ulp of the exact product."""
     gated = gated.bind(gate="first")
     kind: Any = checks.KINDS[fmt.name]
@@ -276,7 +279,7 @@ def check_16bit(gated: Gated, fmt: Format, **parameters: float) -> None:
         assert np.array_equal(result[ends], expected[ends])
 
 
-def check_specials(gated: Gated, fmt: Format, **parameters: float) -> None:
+def check_specials(gated: Activation, fmt: Format, **parameters: float) -> None:
     """With zeros, infinities and NaN it is IEEE's product of the activation, signs included."""
     gated = gated.bind(gate="first")
     kind: Any = checks.KINDS[fmt.name]
@@ -300,7 +303,7 @@ def check_specials(gated: Gated, fmt: Format, **parameters: float) -> None:
     )
 
 
-def check_rounded_once(gated: Gated, count: int, **parameters: float) -> None:
+def check_rounded_once(gated: Activation, count: int, **parameters: float) -> None:
     """float32 arrays computed in float64 are within 0.51 ulp of arb."""
     gated = gated.bind(gate="first")
     gates, others = pairs(gated, FLOAT32, count, 4, **parameters)
@@ -312,7 +315,7 @@ def check_rounded_once(gated: Gated, count: int, **parameters: float) -> None:
     hold(result, balls, unit, 0.0, checks.ONCE_ULP, FLOAT32, f"{gated.name} by way of float64")
 
 
-def check_backward(gated: Gated, dtype: Any, **parameters: float) -> None:
+def check_backward(gated: Activation, dtype: Any, **parameters: float) -> None:
     """Both gradients are the partial derivatives times grad, to two more roundings."""
     gated = gated.bind(gate="first")
     rng = np.random.default_rng(6)

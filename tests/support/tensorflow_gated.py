@@ -195,7 +195,7 @@ def check_normal_results_under_xla() -> None:
             return function(a, b), *gradients(function, a, b)
 
         # A tail whose value alone is no float32, not even a subnormal one, is 0 in kernels too.
-        tail = np.abs(function.act(gate.astype(np.float64))) > 1e-44
+        tail = np.abs(function.gate_activation(gate.astype(np.float64))) > 1e-44
         results = run(*map(tf.constant, operands))
         for result, exact in zip(results, (function(*wide), by_a, by_b), strict=True):
             shown = tail & (np.abs(exact) > 2.4e-38)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 
 def parameter_sets(activation: Activation) -> list[dict[str, float]]:
@@ -14,5 +13,5 @@ def parameter_sets(activation: Activation) -> list[dict[str, float]]:
     return sets
 
 
-def named(activation: Activation | Gated, parameters: dict[str, float]) -> str:
+def named(activation: Activation, parameters: dict[str, float]) -> str:
     return "-".join([activation.name, *(f"{n}={v:g}" for n, v in parameters.items())])

@@ -15,7 +15,6 @@ import softgate as sg
 from softgate.catalogue.entry import ErrorBound, Parameter
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.name_table import SOURCES, Name
 from softgate.studies.bench.flops import kernel_operations
 from softgate.studies.properties.card import explanations, formula, known_of, picture
@@ -83,19 +82,19 @@ def anchor(name: str) -> str:
     return f"function-{'capital-' if name[0].isupper() else ''}{name.replace('_', '-')}"
 
 
-def math(function: Activation | Gated) -> str:
+def math(function: Activation) -> str:
     """Return the definition as MathML, in one line."""
     return formula(function.name, operands(function), defined(function))
 
 
-def operands(function: Activation | Gated) -> tuple[str, ...]:
+def operands(function: Activation) -> tuple[str, ...]:
     """Return the names of a function's inputs."""
-    if isinstance(function, Activation):
+    if function.nin == 1:
         return ("x",)
     return ("gate", "other") if function.entry.position == "first" else ("other", "gate")
 
 
-def defined(function: Activation | Gated) -> Node:
+def defined(function: Activation) -> Node:
     """Return the graph of a function's definition."""
     node: Node = function.entry.define()
     return node
@@ -113,7 +112,7 @@ def section(function: Activation, errors: Mapping[str, str], times: Times) -> st
     )
 
 
-def gated_section(function: Gated) -> str:
+def gated_section(function: Activation) -> str:
     """Return the section of a gated function, which has no curve."""
     rows = bound_rows(function.entry.bounds)
     inside = f"<div>{statement(function)}</div><div>{table(rows)}</div>"
@@ -129,7 +128,7 @@ def heading(name: str, level: int = 2) -> str:
     return f"({anchor(name)})=\n{'#' * level} {name}\n\n"
 
 
-def statement(function: Activation | Gated) -> str:
+def statement(function: Activation) -> str:
     """Return formula, meaning of its symbols, parameters and source."""
     root = defined(function)
     lines = [f'<div class="formula">{formula(function.name, operands(function), root)}</div>']

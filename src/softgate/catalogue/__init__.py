@@ -1,4 +1,4 @@
-"""The catalogue: every module here with an `entry` is an activation.
+"""The catalogue: every module here with an `entry` is an activation, of one operand or two.
 
 A new file is picked up by the package, the tests and every table.
 """

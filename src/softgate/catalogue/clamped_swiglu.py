@@ -1,6 +1,6 @@
 """clamped_swiglu(a, b) = g·sigmoid(alpha·g)·(u + 1), g = min(a, limit), u = b clamped: gpt-oss'.
 
-Both factors are functions of one operand, `gate` and `factor`; `catalogue.gated` multiplies them.
+Both factors are functions of one operand, `gate` and `factor`; `gated` multiplies them.
 The slope of a clamped operand is 1 at the limit, as that of `torch.clamp`, and 0 beyond it.
 """
 
@@ -10,6 +10,7 @@ from softgate.formula.graph import Node
 
 from . import silu
 from .entry import Entry, ErrorBound, Parameter
+from .gated import gated
 from .pieces import Slopes, pieces
 
 PAPER = "OpenAI 2025, gpt-oss-120b & gpt-oss-20b model card (arXiv:2508.10925)"
@@ -129,4 +130,15 @@ factor = pieces(
     bounds={"float32": ErrorBound(1.0, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-2.0, 0.0), (0.0, 1.0), (-8.0, 8.0)),
     parameters=PARAMETERS,
+)
+entry = gated(
+    name="clamped_swiglu",
+    activation=gate,
+    both=gate_both,
+    factor=factor,
+    parts=factor_parts,
+    aliases=("swigluoai",),
+    formula="g*sigmoid(alpha*g)*(1 + clip({other}, -limit, limit)), g = min({gate}, limit)",
+    paper=PAPER,
+    bounds={"float32": ErrorBound(3.05, 3.7), "float64": ErrorBound(3.5, 4.4)},
 )

@@ -9,7 +9,6 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
     from softgate.studies.subjects import PassedFunction
 
     ParamType = click.ParamType[Any]
@@ -24,7 +23,7 @@ class FunctionParamType(ParamType):
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Activation | Gated | PassedFunction:
+    ) -> Activation | PassedFunction:
         """Return the function that `value` names."""
         from softgate.studies.subjects import resolved
 
@@ -62,7 +61,7 @@ class PassedParamType(FunctionParamType):
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Activation | Gated | PassedFunction:
+    ) -> Activation | PassedFunction:
         """Return the function itself."""
         from softgate.studies.subjects import resolved
 

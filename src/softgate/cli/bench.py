@@ -15,14 +15,13 @@ from .output import Format, ProgressLine, echo, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
     from softgate.studies.bench.baseline import BaselineComparison
     from softgate.studies.bench.layer_record import Layer
     from softgate.studies.bench.pareto_record import Pareto
     from softgate.studies.bench.record import Bench
     from softgate.studies.subjects import PassedFunction
 
-    Function = Activation | Gated | PassedFunction
+    Function = Activation | PassedFunction
 
 TOLERANCE = 0.1
 SHAPE = ("d_model", "d_hidden", "tokens")
@@ -218,7 +217,7 @@ def _again(name: str) -> Function:
         ) from None
 
 
-def _defined(functions: tuple[Function, ...]) -> tuple[Activation | Gated, ...]:
+def _defined(functions: tuple[Function, ...]) -> tuple[Activation, ...]:
     """Return functions with a definition; raise a usage error for other code."""
     from softgate.studies.subjects import PassedFunction, resolved
 
@@ -286,12 +285,12 @@ def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
 
 def _check(functions: tuple[Any, ...], options: dict[str, Any], pareto: bool) -> None:
     """Raise an error for options that only --layer or --pareto takes."""
-    from softgate.runtime.gated import Gated
+    from softgate.studies.subjects import PassedFunction
 
     if alone := [name for name in SHAPE if name in options]:
         raise click.UsageError(f"{', '.join(map(_option, alone))}: give --layer too.")
     for function in functions:
-        if isinstance(function, Gated):
+        if not isinstance(function, PassedFunction) and function.nin == 2:
             raise click.UsageError(
                 f"{function.name!r} takes two arrays: give --layer, which times it in a layer."
             )

@@ -24,7 +24,6 @@ from .output import Format, echo, echo_json, echo_wrapped, emit, formats, show
 if TYPE_CHECKING:
     from softgate.records.record import Grid
     from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
     from softgate.studies.compare.execution import Event, RunningTrial
     from softgate.studies.compare.record import Comparison
     from softgate.studies.compare.request import ComparisonRequest
@@ -173,7 +172,7 @@ def setting_of_a_task(option: str, args: list[str]) -> str | None:
 @click.option("--dry-run", is_flag=True, help="Print the plan and train nothing.")
 @formats(*TABLES, *PICTURES)
 def command(
-    functions: tuple[Activation | Gated, ...],
+    functions: tuple[Activation, ...],
     list_tasks: bool,
     dry_run: bool,
     store: str | None,
@@ -221,7 +220,7 @@ def command(
     return 0 if any(o.status == "finished" for o in comparison.outcomes) else 1
 
 
-def _request(functions: tuple[Activation | Gated, ...], **arguments: Any) -> ComparisonRequest:
+def _request(functions: tuple[Activation, ...], **arguments: Any) -> ComparisonRequest:
     """Return the request of the command's arguments."""
     from softgate.studies.compare.request import ComparisonRequest
 

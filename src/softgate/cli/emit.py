@@ -14,7 +14,6 @@ from .output import checked_files, echo
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
 
 
 EXTENSIONS = {each: language for language in LANGUAGES.values() for each in language.extensions}
@@ -58,7 +57,7 @@ def defaults(attribute: str) -> str:
     help=f"Write a file: {', '.join(f'.{each}' for each in EXTENSIONS)}.",
 )  # fmt: skip
 def command(
-    activations: tuple[Activation | Gated, ...],
+    activations: tuple[Activation, ...],
     language: str | None,
     dtype: str | None,
     quantity: str | None,

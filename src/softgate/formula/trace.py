@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
-"""Scalar parameters of the kernels of users' formulas: the limits at -inf and inf, and the
+"""Scalar parameters of the kernels of users' formulas of x: the limits at -inf and inf, and the
 arguments beyond which they replace non-finite results."""
 
 
@@ -31,31 +31,32 @@ arguments beyond which they replace non-finite results."""
 class UserFormula:
     """Where a formula is defined, and how its kernels are computed.
 
-    `limits(quantity, parameters)` returns the values of `LIMITS`; float32 is computed in float64
-    and rounded once unless `fast`. `defaults` are the parameters before any `bind`.
+    `limits(quantity, parameters)` returns the values of `LIMITS`; it is None for formulas of two
+    operands, which have none. float32 is computed in float64 and rounded once unless `fast`.
+    `defaults` are the parameters before any `bind`.
     """
 
     module: str
     qualname: str
     doc: str
-    limits: Callable[[str, tuple[tuple[str, float], ...]], tuple[float, ...]]
+    limits: Callable[[str, tuple[tuple[str, float], ...]], tuple[float, ...]] | None
     fast: bool = False
     defaults: tuple[tuple[str, float], ...] = ()
 
 
-def trace(function: Function, parameters: tuple[str, ...]) -> Node:
-    """Return the graph of `function(f, x, **parameters)`, with every argument symbolic.
+def trace(function: Function, operands: tuple[str, ...], parameters: tuple[str, ...]) -> Node:
+    """Return the graph of `function(f, *operands, **parameters)`, with every argument symbolic.
 
     Raises
     ------
     FormulaError
-        If the function needs the value of x, or does not return an expression of x.
+        If the function needs the value of an operand, or does not return an expression of all.
     """
     f = ExactArithmetic(Graph())
     symbols = {name: f.graph.parameter(name) for name in parameters}
     f.graph.strict = True
     try:
-        result = function(f, f.graph.input("x"), **symbols)
+        result = function(f, *map(f.graph.input, operands), **symbols)
     except FormulaError as error:
         raise _located(function, error, str(error)) from None
     except (TypeError, ValueError) as error:
@@ -76,16 +77,21 @@ def trace(function: Function, parameters: tuple[str, ...]) -> Node:
     where = place(function)
     if not isinstance(result, Node):
         what = repr(result) if isinstance(result, int | float | None) else type(result).__name__
+        first, last = operands[0], operands[-1]
         raise FormulaError(
-            f"{where}: {function.__name__} returns {what}: expected an expression of x, "
-            "as in `return x*f.sigmoid(x)`"
+            f"{where}: {function.__name__} returns {what}: expected an expression of "
+            f"{' and '.join(operands)}, as in `return {first}*f.sigmoid({last})`"
         )
     if result.op in COMPARISONS:
         raise FormulaError(
             f"{where}: {function.__name__} returns a comparison: write f.where(x > 0, 1, 0)"
         )
-    if not any(node.op == "input" for node in walk(result)):
-        raise FormulaError(f"{where}: the result of {function.__name__} does not depend on x")
+    used = {node.attr for node in walk(result) if node.op == "input"}
+    for name in operands:
+        if name not in used:
+            raise FormulaError(
+                f"{where}: the result of {function.__name__} does not depend on {name}"
+            )
     return result
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.name_table import SOURCES
 from softgate.runtime.names import AmbiguousName, UnknownName, get
 from softgate.runtime.registry import activations, functions, gated
@@ -24,16 +23,16 @@ from softgate.runtime.registry import activations, functions, gated
 def is_gated(activation: object, sources: Iterable[str] = ()) -> bool:
     """Return whether a block with this activation needs a gate."""
     if not isinstance(activation, str):
-        return isinstance(activation, Gated)
+        return isinstance(activation, Activation) and activation.nin == 2
     try:
-        return isinstance(function_of_block(activation, sources), Gated)
+        return function_of_block(activation, sources).nin == 2
     except ValueError:  # the constructor of the block reports the error
         return False
 
 
 def function_of_block(
     activation: str, sources: Iterable[str] = (), /, **parameters: float
-) -> Activation | Gated:
+) -> Activation:
     """Return the function of a name: softgate's, else each source's, else any framework's."""
     _check_string(activation, "'gelu'")
     known, sources = functions(), tuple(sources)
@@ -47,7 +46,7 @@ def function_of_block(
     raise unknown("activation", activation, known)
 
 
-def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) -> Activation | Gated:
+def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) -> Activation:
     """Return softgate's function, or the framework's if only it has these parameters, or raise."""
     ours = functions()[name]
     try:
@@ -69,7 +68,7 @@ def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) ->
     )
 
 
-def _shown(function: Activation | Gated) -> str:
+def _shown(function: Activation) -> str:
     values = "".join(f", {name}={value:g}" for name, value in function.parameters.items())
     return f"{function.name}(x{values}"
 
@@ -79,63 +78,67 @@ def activation_of_block(
 ) -> Activation:
     """Return the activation of a plain block by any known name, those of `sources` first."""
     if isinstance(activation, Activation):
-        return activation.bind(**parameters)
-    meant: Any = activation
-    if not isinstance(activation, Gated):
+        meant = activation.bind(**parameters)
+    else:
         meant = function_of_block(activation, sources, **parameters)
-    if isinstance(meant, Gated):
+    if meant.nin == 2:
         shown = getattr(activation, "name", activation)
         raise ValueError(f"{shown!r} has two inputs, one of them a gate: use GatedFeedForward")
-    plain: Activation = meant
-    return plain
+    return meant
 
 
 def gate_activation(
-    activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
+    activation: str | Activation, sources: Iterable[str] = (), /, **parameters: float
 ) -> Activation:
     """Return the activation that a gated block applies to its gate."""
     function = gate_of_block(activation, sources, **parameters)
-    return function.act if isinstance(function, Gated) else function
+    return function.gate_activation or function
 
 
 def gate_of_block(
-    activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
-) -> Activation | Gated:
+    activation: str | Activation, sources: Iterable[str] = (), /, **parameters: float
+) -> Activation:
     """Return the activation of the gate; the gated function if it changes the other operand, too.
 
     The latter is called with both operands, of which the gate is the first.
     """
     if isinstance(activation, Activation):
-        return activation.bind(**parameters)
-    meant: Any = activation
-    if not isinstance(activation, Gated):
+        meant = activation
+    else:
         _check_string(activation, "'swiglu'")
         meant = named_gate(activation, sources)
-    if meant.factor is not None:
-        function: Gated = meant.bind(gate="first", **parameters)
-        return function
-    return activations()[meant.entry.act.name].bind(**{**meant.parameters, **parameters})
+    gating = meant.entry.gating
+    if gating is None:  # the activation of the gate, or a formula of both operands
+        return meant.bind(**parameters)
+    if gating.factor is not None:
+        return meant.bind(gate="first", **parameters)
+    return activations()[gating.activation.name].bind(**{**meant.parameters, **parameters})
 
 
-def with_gate(activation: Activation) -> Gated | None:
+def gate_name(function: Activation) -> str | None:
+    """Return the name of the activation of the gate, None where there is none."""
+    return None if function.gate_activation is None else function.gate_activation.name
+
+
+def with_gate(activation: Activation) -> Activation | None:
     """Return the gated function activation(a)·b; None if the catalogue has none."""
     for function in gated().values():
         plain = function.factor is None and activation.entry.user is None
-        if plain and function.entry.act.name == activation.name:
+        if plain and gate_name(function) == activation.name:
             return function.bind(gate="first", **activation.parameters)
     return None
 
 
-def named_gate(name: str, sources: Iterable[str]) -> Gated:
+def named_gate(name: str, sources: Iterable[str]) -> Activation:
     """Return the gated activation called `name`; raise with suggestions if there is none."""
     try:
         meant = function_of_block(name, sources)
     except ValueError:
         raise unknown("gated activation", name, gated()) from None
-    if isinstance(meant, Gated):
+    if meant.nin == 2:
         return meant
     for known, function in gated().items():
-        if meant.name == function.entry.act.name:
+        if meant.name == gate_name(function):
             raise ValueError(f"{name!r} has no gate: with one, it is {known!r}")
     error = unknown("gated activation", name, gated())
     error.add_note(f"softgate.{meant.name} itself, not its name, is applied to a gate.")

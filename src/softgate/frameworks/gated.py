@@ -6,10 +6,10 @@ For derivatives of higher order, and where no kernel runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
+from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Call
-from softgate.runtime.gated import Gated
 
 
 class Operators(NamedTuple):
@@ -23,10 +23,10 @@ class Operators(NamedTuple):
 
 def gate_and_other(call: Call, operators: Operators) -> tuple[Any, Any]:
     """Return the gate and the other operand of a call: both operands, or the halves of one."""
-    function = cast(Gated, call.function)
+    function = call.function
     operands = call.operands[:-1] if call.quantity == "backward" else call.operands
     if len(operands) == 2:
-        function.no_axis(call.axis)
+        call.check_axis()
     else:
         (x,) = operands
         halved(function, x.shape, call.axis)
@@ -36,7 +36,7 @@ def gate_and_other(call: Call, operators: Operators) -> tuple[Any, Any]:
 
 
 def halved(
-    function: Gated, shape: Sequence[int | None], axis: int | None
+    function: Activation, shape: Sequence[int | None], axis: int | None
 ) -> tuple[int | None, ...]:
     """Return the shape of each half of a tensor; raise if it cannot be split."""
     axis, lengths = -1 if axis is None else axis, list(shape)
@@ -55,9 +55,10 @@ def halved(
 
 def compute_gated(call: Call, operators: Operators) -> Any:
     """Return the results of a call with tensors of the framework."""
-    function = cast(Gated, call.function)
+    function = call.function
     gate, other = gate_and_other(call, operators)
-    act, parameters = function.act, call.parameters
+    act, parameters = function.gate_activation, call.parameters
+    assert act is not None
     options: dict[str, Any] = {"arithmetic": call.arithmetic, **parameters}
     factor = other
     if function.factor is not None:
@@ -85,7 +86,7 @@ def in_order(call: Call, first: Any, second: Any, operators: Operators) -> Any:
     `first` and `second` are those by the gate and by the other operand, joined if the call splits
     one operand; of "curvature", those by the gate twice and by both: the third one is 0.
     """
-    gate_first = cast(Gated, call.function).position(call.gate) == "first"
+    gate_first = call.function.position(call.gate) == "first"
     if call.quantity == "curvature":
         zero = operators.zeros_like(second)
         return (first, second, zero) if gate_first else (zero, second, first)

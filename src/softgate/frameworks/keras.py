@@ -35,7 +35,6 @@ else:
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Call, Explanation, adapter_for
-from softgate.runtime.gated import Gated
 from softgate.runtime.registry import activations, gated, imported, recipe
 
 from .gated import halved, refuse_out
@@ -44,7 +43,6 @@ Config = dict[str, Any]
 
 # A function may also be a layer's activation: a file refers to it by name.
 keras.saving.register_keras_serializable("softgate", "Function")(Activation)
-keras.saving.register_keras_serializable("softgate", "GatedFunction")(Gated)
 
 ACCEPTED = ("float16", "bfloat16", "float32", "float64")
 
@@ -55,7 +53,7 @@ class KerasOperation(keras.Operation):
 
     def __init__(
         self,
-        activation: Activation | Gated,
+        activation: Activation,
         quantity: str = "value",
         arithmetic: str | None = None,
         axis: int | None = None,
@@ -77,7 +75,7 @@ class KerasOperation(keras.Operation):
         """Return the shape and dtype of each result."""
         shapes = [tuple(getattr(x, "shape", ())) for x in operands]
         (dtype, *_) = (x.dtype for x in operands if isinstance(x, keras.KerasTensor))
-        if not isinstance(self.activation, Gated):
+        if self.activation.nin == 1:
             return keras.KerasTensor(shapes[0], dtype)
         split = len(operands) == (2 if self.quantity == "backward" else 1)
         shape = halved(self.activation, shapes[0], self.axis) if split else broadcast(*shapes)
@@ -103,12 +101,12 @@ def compute(call: Call) -> Any:
     """Return the results of a call with symbolic tensors or variables, differentiable."""
     function: Any = call.function
     refuse_out(call)
-    if not isinstance(function, Gated) and call.quantity == "backward":
+    if function.nin == 1 and call.quantity == "backward":
         x, grad = call.operands
         return compute(call._replace(quantity="slope", operands=(x,))) * grad
-    if isinstance(function, Gated):
+    if function.nin == 2:
         if len(call.operands) > (2 if call.quantity == "backward" else 1):
-            function.no_axis(call.axis)
+            call.check_axis()
         function = function.bind(gate=call.gate, **call.parameters)
     else:
         function = function.bind(**call.parameters)
@@ -176,7 +174,7 @@ def check(name: str, x: Any) -> None:
         raise TypeError(f"{name} of a {dtype} tensor: expected {known} or {ACCEPTED[-1]}")
 
 
-def config_of(function: Activation | Gated) -> Config:
+def config_of(function: Activation) -> Config:
     """Return the configuration that names a function in a file; raise if it cannot be restored.
 
     Examples
@@ -186,15 +184,15 @@ def config_of(function: Activation | Gated) -> Config:
     {'function': 'elu', 'parameters': {'alpha': 0.5}}
     """
     config: Config = {"function": function.name, "parameters": dict(function.parameters)}
-    if isinstance(function, Gated):
-        return config | {"gate": function.entry.position}
+    if function.nin == 2:
+        return config | {"gate": function.position(None)}
     recipe(function)  # raises if the name refers to another function
     if function.entry.user is not None:
         config |= {"function": function.__qualname__, "module": function.__module__}
     return config
 
 
-def function_of(config: Mapping[str, Any]) -> Activation | Gated:
+def function_of(config: Mapping[str, Any]) -> Activation:
     """Return the function that a configuration refers to."""
     name, parameters = config["function"], dict(config.get("parameters", {}))
     module = config.get("module")

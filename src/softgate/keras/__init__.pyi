@@ -142,11 +142,8 @@ threshold: Activation
 xielu: Activation
 """xielu(x) = alpha_p*x**2 + beta*x where x > 0, else alpha_n*(exp(min(x, eps)) - 1 - x) + beta*x, applied to each element."""
 
-glu: GatedActivation
-"""glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
-
-reglu: GatedActivation
-"""reglu(a, b) = relu(a)*b, applied to each pair of elements."""
+clamped_swiglu: GatedActivation
+"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""
 
 geglu: GatedActivation
 """geglu(a, b) = gelu(a)*b, applied to each pair of elements."""
@@ -154,8 +151,11 @@ geglu: GatedActivation
 geglu_tanh: GatedActivation
 """geglu_tanh(a, b) = gelu_tanh(a)*b, applied to each pair of elements."""
 
+glu: GatedActivation
+"""glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
+
+reglu: GatedActivation
+"""reglu(a, b) = relu(a)*b, applied to each pair of elements."""
+
 swiglu: GatedActivation
 """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""
-
-clamped_swiglu: GatedActivation
-"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""

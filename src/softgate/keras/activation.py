@@ -13,7 +13,6 @@ import keras
 from softgate.frameworks.block_arguments import activation_of_block, function_of_block, named_gate
 from softgate.frameworks.keras import Config, config_of, function_of
 from softgate.runtime.activation import Activation as Function
-from softgate.runtime.gated import Gated as GatedFunction
 from softgate.runtime.names import get as get_function
 
 NAME_SOURCES = ("keras", "tensorflow", "jax", "torch", "huggingface")
@@ -23,7 +22,7 @@ NAME_SOURCES = ("keras", "tensorflow", "jax", "torch", "huggingface")
 class _Named:
     """A function of softgate that Keras can serialise."""
 
-    def __init__(self, function: Function | GatedFunction) -> None:
+    def __init__(self, function: Function) -> None:
         self.__name__ = self.__qualname__ = function.name
         self.__doc__ = function.__doc__
         self._function = function
@@ -94,7 +93,7 @@ class GatedActivation(_Named):
 
     Parameters
     ----------
-    function : str or softgate.Gated
+    function : str or softgate.Activation
         The gated function.
     gate : {"first", "second"}, optional
         Which half is the gate.
@@ -109,7 +108,7 @@ class GatedActivation(_Named):
     """
 
     def __init__(
-        self, function: str | GatedFunction, *, gate: str | None = None, **parameters: float
+        self, function: str | Function, *, gate: str | None = None, **parameters: float
     ) -> None:
         if isinstance(function, str):
             function = named_gate(function, NAME_SOURCES)
@@ -129,7 +128,7 @@ class GatedActivation(_Named):
 
 
 def get(
-    name: str | Function | GatedFunction | Activation | GatedActivation,
+    name: str | Function | Activation | GatedActivation,
     source: str | None = None,
     **parameters: float,
 ) -> Activation | GatedActivation:
@@ -162,9 +161,8 @@ def get(
     softgate.keras.get('leaky_relu', slope=0.2)
     """
     function: Any = name
-    if isinstance(function, Activation | GatedActivation | GatedFunction):
-        bound = function.bind(**parameters)
-        return _wrapped(bound) if isinstance(bound, GatedFunction) else bound
+    if isinstance(function, Activation | GatedActivation):
+        return function.bind(**parameters)
     if source is not None:
         if not isinstance(name, str):
             raise TypeError(f"source = {source!r} needs a name as a string: name = {name!r}")
@@ -175,10 +173,8 @@ def get(
 
 
 @lru_cache(maxsize=256)
-def _wrapped(function: Function | GatedFunction) -> Any:
-    if isinstance(function, GatedFunction):
-        return GatedActivation(function)
-    return Activation(function)
+def _wrapped(function: Function) -> Any:
+    return Activation(function) if function.nin == 1 else GatedActivation(function)
 
 
 def as_tensor(x: Any) -> Any:

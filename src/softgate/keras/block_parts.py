@@ -12,13 +12,10 @@ import numpy as np
 from softgate.frameworks.block_arguments import activation_of_block, check_choice
 from softgate.frameworks.keras import Config
 from softgate.runtime.activation import Activation as Function
-from softgate.runtime.gated import Gated as GatedFunction
 
 from .activation import NAME_SOURCES, Activation, GatedActivation, get
 
-ActivationArgument = (
-    str | Function | GatedFunction | Activation | GatedActivation | keras.layers.Layer
-)
+ActivationArgument = str | Function | Activation | GatedActivation | keras.layers.Layer
 SAVE = ("preactivation", "all")
 """What a block may save for the gradient."""
 

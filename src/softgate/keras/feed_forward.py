@@ -145,7 +145,7 @@ class GatedFeedForward(_FeedForward):
     d_hidden : int, optional
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
-    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"}, Gated or \
+    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"} or \
 Activation
         The gated activation, or the activation of the gate.
     bias, dropout, save, hidden_dropout, name, dtype, trainable, **parameters

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from softgate.blocks import KernelArithmetic, TwoFloat, math_functions
 from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
-from softgate.catalogue.entry import DefinitionForm, StableForm
+from softgate.catalogue.entry import DefinitionForm, StableForms
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, rebuild
@@ -51,37 +51,52 @@ FUNCTIONS: dict[str, Callable[[KernelArithmetic, Node], Node]] = {
 
 
 class Composition:
-    """The stable forms and the limits of one definition."""
+    """The stable forms and the limits of one definition; those of two operands have no limits."""
 
-    def __init__(self, definition: DefinitionForm, parameters: tuple[str, ...]) -> None:
-        self.definition, self.parameters = definition, parameters
-        self.graphs = lru_cache(maxsize=None)(self._graph)
-        self.limits = lru_cache(maxsize=1024)(self._limits)
+    def __init__(
+        self, definition: DefinitionForm, operands: tuple[str, ...], parameters: tuple[str, ...]
+    ) -> None:
+        self.definition, self.operands, self.parameters = definition, operands, parameters
+        self.graphs = lru_cache(maxsize=None)(self._graphs)
+        self.limits = lru_cache(maxsize=1024)(self._limits) if len(operands) == 1 else None
 
-    def _graph(self, quantity: str) -> Node:
-        """Return the graph of a quantity, still over exact numbers."""
+    def _graphs(self, quantity: str) -> tuple[Node, ...]:
+        """Return the graphs of a quantity's results, still over exact numbers."""
         order = ORDERS.index(quantity)
         if order:
-            return rewrite(derivative(self.graphs(ORDERS[order - 1]), cancel=True))
+            return tuple(
+                rewrite(derivative(root, variable, cancel=True))
+                for i, root in enumerate(self.graphs(ORDERS[order - 1]))
+                for variable in self.operands[i:]
+            )
         f = ExactArithmetic()
         symbols = {name: f.graph.parameter(name) for name in self.parameters}
-        return rewrite(self.definition(f, f.graph.input("x"), **symbols))
+        return (rewrite(self.definition(f, *map(f.graph.input, self.operands), **symbols)),)
 
     def _limits(self, quantity: str, key: tuple[tuple[str, float], ...]) -> tuple[float, ...]:
         """Return the values that `LIMITS` names; for `backward` those of the slope."""
         from .limits import limit_at_infinity
 
-        root = self.graphs("slope" if quantity == "backward" else quantity)
+        (root,) = self.graphs("slope" if quantity == "backward" else quantity)
         left, right = (limit_at_infinity(root, sign, dict(key)) for sign in (-1, 1))
         return left.limit, right.limit, -left.reached, right.reached
 
-    def form(self, quantity: str) -> StableForm:
+    def form(self, quantity: str) -> StableForms:
         """Return the form of a quantity over a `KernelArithmetic`."""
 
-        def form(f: KernelArithmetic, x: Node, /, **parameters: TwoFloat) -> Node:
-            root = folded(self.graphs(quantity), constants(parameters))
-            leaves = {"x": x, **{name: number.hi for name, number in parameters.items()}}
-            return self._with_limits(f, x, kernel_graph(f, root, leaves))
+        def form(
+            f: KernelArithmetic, /, *operands: Node, **parameters: TwoFloat
+        ) -> Node | tuple[Node, ...]:
+            leaves = dict(zip(self.operands, operands, strict=True))
+            leaves |= {name: number.hi for name, number in parameters.items()}
+            known = constants(parameters)
+            roots = [folded(root, known) for root in self.graphs(quantity)]
+            results = [kernel_graph(f, root, leaves) for root in roots]
+            if len(operands) == 1:
+                return self._with_limits(f, *operands, *results)
+            # NaN is propagated: a select or a constant would lose it.
+            a, b = operands
+            return tuple(f.keep_nan(a, f.keep_nan(b, result)) for result in results)
 
         return form
 

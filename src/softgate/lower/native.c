@@ -416,7 +416,6 @@ void tf_serve(Worker *worker) {
    record for their values; where they vary, the kernel reads them as arrays. */
 
 extern const int64_t PARAMETERS;
-extern const int64_t SWAPPED; /* the kernel takes the second operand first, and returns likewise */
 enum { UNIFORM, VARYING, SHARE, DONE = 1, BLOCK = 512 };
 
 typedef struct {
@@ -479,10 +478,7 @@ static __attribute__((noinline)) void copy(const char *from, int64_t from_step, 
 
 /* The place in `args` of the kernel's k-th operand; its results are first. */
 INLINE int64_t place_of(int64_t k) {
-    int64_t input = k - RESULTS;
-    if (input < 0)
-        return INPUTS + PARAMETERS + (SWAPPED ? RESULTS - 1 - k : k);
-    return SWAPPED && input < 2 ? 1 - input : input;
+    return k < RESULTS ? INPUTS + PARAMETERS + k : k - RESULTS;
 }
 
 INLINE char *element(const Call *c, int64_t k, int64_t i) {

@@ -48,7 +48,6 @@
 @.str.3 = private unnamed_addr constant [70 x i8] c"softgate: the number of operands or results is not that of the target\00", align 1
 @.str.4 = private unnamed_addr constant [55 x i8] c"the operands of a softgate kernel have different sizes\00", align 1
 @FLUSH = external constant i64, align 8
-@SWAPPED = external constant i64, align 8
 
 define i64 @run_chunks(ptr noundef %0) nounwind {
   %2 = alloca ptr, align 8
@@ -3793,69 +3792,29 @@ define internal void @in_blocks(ptr noundef %0, ptr noundef %1, i64 noundef %2) 
 
 define internal i64 @place_of(i64 noundef %0) alwaysinline nounwind {
   %2 = alloca i64, align 8
-  %3 = alloca i64, align 8
-  %4 = alloca i64, align 8
-  store i64 %0, ptr %3, align 8
-  %5 = load i64, ptr %3, align 8
-  %6 = load i64, ptr @RESULTS, align 8
-  %7 = sub nsw i64 %5, %6
-  store i64 %7, ptr %4, align 8
-  %8 = load i64, ptr %4, align 8
-  %9 = icmp slt i64 %8, 0
-  br i1 %9, label %10, label %26
+  store i64 %0, ptr %2, align 8
+  %3 = load i64, ptr %2, align 8
+  %4 = load i64, ptr @RESULTS, align 8
+  %5 = icmp slt i64 %3, %4
+  br i1 %5, label %6, label %12
 
-10:
-  %11 = load i64, ptr @INPUTS, align 8
-  %12 = load i64, ptr @PARAMETERS, align 8
-  %13 = add nsw i64 %11, %12
-  %14 = load i64, ptr @SWAPPED, align 8
-  %15 = icmp ne i64 %14, 0
-  br i1 %15, label %16, label %21
+6:
+  %7 = load i64, ptr @INPUTS, align 8
+  %8 = load i64, ptr @PARAMETERS, align 8
+  %9 = add nsw i64 %7, %8
+  %10 = load i64, ptr %2, align 8
+  %11 = add nsw i64 %9, %10
+  br label %16
+
+12:
+  %13 = load i64, ptr %2, align 8
+  %14 = load i64, ptr @RESULTS, align 8
+  %15 = sub nsw i64 %13, %14
+  br label %16
 
 16:
-  %17 = load i64, ptr @RESULTS, align 8
-  %18 = sub nsw i64 %17, 1
-  %19 = load i64, ptr %3, align 8
-  %20 = sub nsw i64 %18, %19
-  br label %23
-
-21:
-  %22 = load i64, ptr %3, align 8
-  br label %23
-
-23:
-  %24 = phi i64 [ %20, %16 ], [ %22, %21 ]
-  %25 = add nsw i64 %13, %24
-  store i64 %25, ptr %2, align 8
-  br label %39
-
-26:
-  %27 = load i64, ptr @SWAPPED, align 8
-  %28 = icmp ne i64 %27, 0
-  br i1 %28, label %29, label %35
-
-29:
-  %30 = load i64, ptr %4, align 8
-  %31 = icmp slt i64 %30, 2
-  br i1 %31, label %32, label %35
-
-32:
-  %33 = load i64, ptr %4, align 8
-  %34 = sub nsw i64 1, %33
-  br label %37
-
-35:
-  %36 = load i64, ptr %4, align 8
-  br label %37
-
-37:
-  %38 = phi i64 [ %34, %32 ], [ %36, %35 ]
-  store i64 %38, ptr %2, align 8
-  br label %39
-
-39:
-  %40 = load i64, ptr %2, align 8
-  ret i64 %40
+  %17 = phi i64 [ %11, %6 ], [ %15, %12 ]
+  ret i64 %17
 }
 
 define internal void @copy(ptr noundef %0, i64 noundef %1, ptr noundef %2, i64 noundef %3, i64 noundef %4, i64 noundef %5) noinline nounwind {

@@ -260,15 +260,11 @@ DONE = 1
 
 
 class InnerLoop(NamedTuple):
-    """The operands of a ufunc's inner loop.
-
-    With `swapped`, the kernel takes the second operand first, and returns results in that order.
-    """
+    """The numbers of operands of a ufunc's inner loop."""
 
     inputs: int
     results: int
     parameters: int
-    swapped: bool = False
 
 
 def build_ufunc_loop(loop: InnerLoop, target: Target = HOST) -> llvm.ModuleRef:

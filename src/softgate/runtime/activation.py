@@ -1,28 +1,21 @@
-"""An activation as users call it: value, slope, curvature and backward on numbers and arrays."""
+"""A function as users call it: value, slope, curvature and backward of numbers, arrays, tensors."""
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from functools import cached_property, lru_cache
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import BYTE_FORMATS, FORMATS, dtype_of, format_of
-from softgate.records.text import a_type
 
-from . import arrays, kernels, ufunc
+from . import array_calls, arrays, kernels, parameters, ufunc
 from .arrays import Array
-from .dispatch import Call, adapter_for, keras_adapter, split_keywords
-from .routes import SMALL_PARAMETER, Route, route_of
-from .ufunc import ArrayPlan
+from .dispatch import NO_PARAMETERS, UFUNC_OPTIONS, Call, Plan, adapter_for, keras_adapter
+from .routes import Route, route_of
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
@@ -31,22 +24,59 @@ Parameters = tuple[tuple[str, float], ...]
 
 MOST_ROUTES = 128
 """Routes that a function keeps; one of a 16-bit format may hold a table of 128 kB."""
+SHORT = 1024
+"""Arrays of fewer elements are passed to the ufunc whatever their strides."""
+NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))
+"""The dtypes that have kernels."""
+POSITIONS = ("first", "second")
+"""Which operand of a gated function is the gate."""
 
 
-class Function:
-    """A function of one or two operands with kernels: base of `Activation` and `Gated`."""
+class Curvature(NamedTuple):
+    """The second partial derivatives: by the first operand, mixed, and by the second."""
 
-    nin: int
+    first: Any
+    mixed: Any
+    second: Any
+
+
+class Activation:
+    """A function of one operand or two, applied to each element.
+
+    Calling it returns the value; `slope`, `curvature` and `backward` return derivatives. Parameters
+    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32, float64
+    and of ml_dtypes' formats of 4 to 8 bits are accepted, with any shape and strides; integers and
+    booleans become float64.
+
+    A function of two operands is called with two arrays that broadcast, or with one that is split
+    into two halves along an axis. In `glu` the second operand is the gate (Dauphin 2017; torch, JAX
+    and Keras), in the other gated functions the first (Shazeer 2020; LLaMA's silu(gate)·up);
+    `gate="first"` or `gate="second"` changes that.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.relu([-1.0, 0.0, 2.0])
+    array([0., 0., 2.])
+    >>> sg.reglu([-1.0, 2.0], [3.0, 3.0])
+    array([0., 6.])
+    >>> sg.reglu([-1.0, 2.0, 3.0, 3.0])
+    array([0., 6.])
+    """
+
     nout = 1
     fast_path: Callable[..., Any]
     autograph_info__ = True
     """With this attribute TensorFlow's AutoGraph does not rewrite the code of a call."""
 
-    def __init__(self, entry: Entry | GatedEntry, documentation: str) -> None:
+    def __init__(self, entry: Entry) -> None:
         self.entry = entry
+        self.nin = entry.nin
         self.__name__ = self.__qualname__ = entry.name
         self.__module__ = "softgate"
-        self.__doc__ = documentation
+        if entry.user is not None:
+            self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
+        self.__doc__ = _documentation(entry)
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
@@ -54,6 +84,12 @@ class Function:
         self._ufuncs: dict[tuple[str, str | None, int | None, bool], np.ufunc] = {}
         self._checked: dict[tuple[tuple[str, float], ...], tuple[Array, ...]] = {}
         """Valid parameters of calls, as arrays."""
+        gating = entry.gating
+        factor = None if gating is None else gating.factor
+        self.gate_activation = None if gating is None else Activation(gating.activation)
+        """The activation of a gated function's gate; None of other functions."""
+        self.factor = None if factor is None else Activation(factor)
+        """The function of a gated function's other operand; None where it is that operand."""
         self.fast_path_types: tuple[type, ...] = ()
         """The operand types for which `fast_path` computes the value; an adapter sets both."""
 
@@ -73,6 +109,15 @@ class Function:
         from softgate.lower.notation import latex
 
         return latex(self.entry.define())
+
+    @cached_property
+    def properties(self) -> Properties:
+        """Range, kinks, roots, limits, moments, dead regions: computed on first access."""
+        from .registry import study
+
+        if self.nin > 1:
+            raise AttributeError(f"{self.name} has {self.nin} operands: properties are of one")
+        return study(self)
 
     @property
     def ufunc(self) -> np.ufunc:
@@ -118,10 +163,10 @@ class Function:
             storage = format_of(dtype)
             if storage is None:
                 raise TypeError(f"dtype {dtype} has no kernel: expected {arrays.ACCEPTED}")
-            if isinstance(self.entry, GatedEntry) and storage.itemsize == 1:
+            if self.nin > 1 and storage.itemsize == 1:
                 raise TypeError(
                     f"{self.name} of {storage.name}: expected {arrays.KERNEL_DTYPES}; convert "
-                    "the operands, because gated functions have no tables"
+                    "the operands, because functions of two have no tables"
                 )
             route = route_of(self.entry, quantity, storage, arithmetic, values)
             if len(self._routes) > MOST_ROUTES:  # bounds the memory of a sweep over a parameter
@@ -129,94 +174,150 @@ class Function:
             self._routes[key] = route
         return route
 
-    def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
+    def check_parameters(self, passed: Mapping[str, Any]) -> Parameters:
         """Return all parameters, defaults filled in, as a hashable key; raise if one is invalid."""
-        values = dict(self._defaults)
-        for name, value in parameters.items():
-            if name not in values:
-                from .names import hint_of_argument
+        return tuple(parameters.checked(self.entry, passed).items())
 
-                known, hint = ", ".join(values) or "none", hint_of_argument(self.name, name, value)
-                raise TypeError(
-                    f"{self.name} has no parameter {name!r}: its parameters: {known}"
-                    + (f"; {hint}" if hint else "")
-                )
-            values[name] = finite_number(f"{self.name}'s {name}", value)
-        self.entry.check(values)
-        return tuple(values.items())
-
-    def parameter_arrays(self, parameters: Mapping[str, Any]) -> tuple[Array, ...]:
+    def parameter_arrays(self, passed: Mapping[str, Any]) -> tuple[Array, ...]:
         """Return all parameters as float64 arrays, or none if none is passed; raise if invalid."""
-        if not parameters:
+        if not passed:
             return ()
-        key = (
-            tuple(parameters.items()) if all(type(x) is float for x in parameters.values()) else ()
-        )
+        key = tuple(passed.items()) if all(type(x) is float for x in passed.values()) else ()
         known = self._checked.get(key)
-        if known is not None:
-            return known
-        varying = {name: x for name, x in parameters.items() if _is_array(x)}
-        numbers = {name: x for name, x in parameters.items() if name not in varying}
-        values = dict(self.check_parameters(numbers)) | varying
-        if varying:
-            if self.entry.user is not None:
-                self.check_parameters(varying)  # raises: limits depend on the parameters
-            self.check_parameters(dict.fromkeys(varying.keys() - self._defaults.keys(), 0.0))
-            self._check_arrays(values, varying)
-        converted = tuple(np.asanyarray(values[name], np.float64) for name in self._defaults)
-        if key:
-            if len(self._checked) > MOST_ROUTES:
-                self._checked.clear()
-            self._checked[key] = converted
-        return converted
+        if known is None:
+            known = parameters.as_arrays(self.entry, passed)
+            if key:
+                if len(self._checked) > MOST_ROUTES:
+                    self._checked.clear()
+                self._checked[key] = known
+        return known
 
-    def _check_arrays(self, values: Mapping[str, Any], varying: Collection[str]) -> None:
-        """Raise if an array of parameters has the wrong dtype or an element out of range."""
-        for p in self.entry.parameters:
-            array = np.asarray(values[p.name])
-            if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
-                raise TypeError(
-                    f"{self.name}'s {p.name} is an array of {array.dtype}: expected real numbers"
-                )
-            if p.name in varying and array.size:
-                for end in (np.min(array), np.max(array)):
-                    p.check(finite_number(f"{self.name}'s {p.name}", end))
-            if p.exceeds and not np.all(array > np.asarray(values[p.exceeds])):
-                raise ValueError(
-                    f"{self.name}'s {p.name} must be greater than {p.exceeds} in every element"
-                )
+    def bind(self, *, gate: Any = None, **parameters: float) -> Activation:
+        """Return the same function with other defaults, compiled into its kernels.
 
-    def plan_arrays(self, call: Call) -> ArrayPlan:
-        """Return how NumPy computes a call; raise if an argument is invalid."""
-        arrays.check_arithmetic(call.arithmetic)
-        parameters = self.parameter_arrays(call.parameters)
-        varying = any(map(_is_array, call.parameters.values()))
-        outs = call.out if isinstance(call.out, tuple) else (call.out,)
-        route = None
-        if any(map(arrays.overrides, (*call.operands, *outs))):
-            inputs = arrays.beside_others(call.operands)
-        else:
-            named = dict(zip(self.operand_names(call), call.operands, strict=True))
-            inputs = arrays.same_format(named)
-            numbers = {} if varying else call.parameters
-            route = self.route(call.quantity, inputs[0].dtype, call.arithmetic, numbers)
-        arithmetic = call.arithmetic
-        if arithmetic is None and any(map(_tiny, call.parameters.values())):
-            arithmetic = "float64"
-        results = kernels.results_of(self.entry, call.quantity)
-        parts = range(results) if route is None and results > 1 and not varying else (None,)
-        if route is None and not varying:  # dask would evaluate other values of an array
-            parameters = tuple(float(x) for x in parameters)  # type: ignore[misc]
-        key = call.quantity, arithmetic
-        ufuncs = tuple(self.ufunc_of(*key, part, bool(parameters)) for part in parts)
-        route = None if varying else route
-        names = (*self.operand_names(call), *(self._defaults if parameters else ()))
-        options = dict(call.options)
-        if parameters and "dtype" in options:  # not of the parameters
-            dtype, nout = options.pop("dtype"), ufuncs[0].nout
-            kinds = [dtype] * len(inputs) + [np.float64] * len(parameters) + [dtype] * nout
-            options["signature"] = tuple(kinds)
-        return ArrayPlan(ufuncs, tuple(inputs), parameters, options, route, names)
+        With `gate`, a gated function with the first or the second operand as its gate.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> float(sg.leaky_relu.bind(slope=0.5)(-1.0))
+        -0.5
+        >>> float(sg.swiglu.bind(beta=0.0)(1.0, 3.0))
+        1.5
+        """
+        if self.entry.gating is None and gate is not None:
+            parameters["gate"] = gate
+        key, position = self.check_parameters(parameters), self.position(gate)
+        if key == self._default_key and position == self.position(None):
+            return self
+        return bound(self, key, position)
+
+    def position(self, gate: str | None) -> str | None:
+        """Return which operand is the gate; raise for values other than "first" and "second"."""
+        if gate is not None and gate not in POSITIONS:
+            raise ValueError(f'gate = {gate!r}: expected "first", "second" or None')
+        return gate or (None if self.entry.gating is None else self.entry.gating.gate)
+
+    def __call__(
+        self, *operands: Any, out: Any = None, arithmetic: str | None = None, **keywords: Any
+    ) -> Any:
+        """Return the value at each element.
+
+        Parameters
+        ----------
+        *operands : number, list or array
+            Where to evaluate: `x`; of a function of two operands `a` and `b`, which are broadcast
+            against each other, or `a` alone, which is split in two. Lists are converted by
+            `numpy.asarray`.
+        out : numpy.ndarray, optional
+            Array for the results; may be an operand or overlap it. It must have the result's dtype,
+            and the operands broadcast to its shape.
+        arithmetic : {"float64"}, optional
+            Compute float32 arrays in float64 and round once: within 0.51 ulp.
+        **keywords : float or numpy.ndarray
+            The parameters of the formula; arrays broadcast with the operands. Of a function of two
+            operands also `axis` (default -1), where one array is split, and of a gated one `gate`,
+            "first" or "second". And the options of a NumPy ufunc: `where`, `casting`, `order`,
+            `dtype` and `subok`.
+
+        Returns
+        -------
+        numpy.ndarray or scalar
+            As a NumPy ufunc returns it: the input's array type and dtype.
+        """
+        # As few operations as possible: for 8 elements they take as long as the ufunc.
+        if out is arithmetic is None and not keywords and 0 < len(operands) <= self.nin:
+            x = operands[0]
+            if type(x) is np.ndarray:
+                if len(operands) == 1 == self.nin and (x.size < SHORT or x.flags.forc):
+                    with suppress(TypeError):  # raised again, with what is expected
+                        return (self._value or self.ufunc)(x)
+            elif type(x) in self.fast_path_types and type(operands[-1]) in self.fast_path_types:
+                return self.fast_path(*operands)
+        return self._compute("value", operands, out, arithmetic, keywords)
+
+    def slope(
+        self, *operands: Any, out: Any = None, arithmetic: str | None = None, **keywords: Any
+    ) -> Any:
+        """Return the first derivative at each element; arguments as for the value.
+
+        Of a function of two operands both partial derivatives: a pair for two arrays, an array like
+        `a` for one. `out` is then a pair of arrays, or one of the shape of `a`.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> sg.relu.slope([-1.0, 0.0, 2.0])
+        array([0., 0., 1.])
+        >>> sg.reglu.slope([-1.0, 2.0], [3.0, 3.0])
+        (array([0., 3.]), array([0., 2.]))
+        >>> sg.reglu.slope([-1.0, 2.0, 3.0, 3.0])
+        array([0., 3., 0., 2.])
+        """
+        return self._compute("slope", operands, out, arithmetic, keywords)
+
+    def curvature(
+        self, *operands: Any, out: Any = None, arithmetic: str | None = None, **keywords: Any
+    ) -> Any:
+        """Return the second derivative at each element, always computed in float64.
+
+        Of a function of two operands a `Curvature` with the three partial derivatives; of one array
+        that is split, arrays of half its size.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> float(sg.gelu.curvature(0.0)) == 2 * float(sg.phi(0.0))
+        True
+        >>> bend = sg.swiglu.curvature(0.0, 3.0)
+        >>> float(bend.first), float(bend.mixed), float(bend.second)
+        (1.5, 0.5, 0.0)
+        """
+        results = self._compute("curvature", operands, out, arithmetic, keywords)
+        # A torch.fx.Proxy represents a whole Curvature.
+        return Curvature(*results) if isinstance(results, tuple) else results
+
+    def backward(
+        self, *operands: Any, out: Any = None, arithmetic: str | None = None, **keywords: Any
+    ) -> Any:
+        """Return slope·grad, computed in one pass; the last operand is `grad`, and all broadcast.
+
+        `backward(a, b, grad)` returns a pair, each broadcast as the value is; `backward(x, grad)`
+        of a function of two operands, with `x` split in two, an array of the shape of `x`.
+        Where relu's slope is 0 the result is 0 whatever `grad` is, as in the frameworks. A result
+        of a function of one operand that underflows to 0 has the sign +.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> sg.leaky_relu.backward([-1.0, 2.0], [3.0, 3.0], slope=0.5)
+        array([1.5, 3. ])
+        >>> sg.reglu.backward([-1.0, 2.0], [3.0, 3.0], [1.0, 10.0])
+        (array([ 0., 30.]), array([ 0., 20.]))
+        >>> sg.reglu.backward([-1.0, 2.0, 3.0, 3.0], [1.0, 10.0])
+        array([ 0., 30.,  0., 20.])
+        """
+        return self._compute("backward", operands, out, arithmetic, keywords)
 
     def _compute(
         self,
@@ -225,31 +326,60 @@ class Function:
         out: Any,
         arithmetic: str | None,
         keywords: dict[str, Any],
-        axis: int | None = None,
-        gate: str | None = None,
     ) -> Any:
         """Return the results of a call of any operands."""
-        parameters, options = split_keywords(keywords)
-        call = Call(
-            self, quantity, operands, out, arithmetic, parameters, axis, gate, options=options
-        )
+        # NumPy arrays that the ufunc takes as they are need no plan.
+        if (
+            arithmetic is None
+            and len(operands) == self.nin + (quantity == "backward")
+            and _alike(*operands)
+            and (self.nin == 1 or operands[0].itemsize > 1)
+            and (
+                out is None or (self.nin == 1 and type(out) is np.ndarray and _same(out, operands))
+            )
+            and keywords.keys() <= self._defaults.keys()
+        ):
+            values = self.parameter_arrays(keywords)
+            if all(value.ndim == 0 for value in values):
+                with suppress(ValueError, TypeError):  # raised again, with what is expected
+                    function = self.ufunc_of(quantity, None, None, bool(values))
+                    return function(*operands, *values, out=out)
+        return self.plan(quantity, operands, out, arithmetic, keywords).run()
+
+    def plan(
+        self,
+        quantity: str,
+        operands: tuple[Any, ...],
+        out: Any = None,
+        arithmetic: str | None = None,
+        keywords: Mapping[str, Any] = NO_PARAMETERS,
+    ) -> Plan:
+        """Return how a call is computed; raise if an argument is invalid."""
+        most = self.nin + (quantity == "backward")
+        fewest = most - (self.nin == 2)  # one array is split in two
+        if not fewest <= len(operands) <= most:
+            named = self.entry.inputs(quantity)
+            expected = (
+                f"{self.name}({', '.join(named)})"
+                if quantity == "value"
+                else (f"{self.name}.{quantity}({', '.join(named)})")
+            )
+            raise TypeError(
+                f"{self.name} was called with {len(operands)} operand{'s' * (len(operands) != 1)}: "
+                f"expected {expected}"
+                + (", or one array in place of the first two" if self.nin == 2 else "")
+            )
+        passed = dict(keywords)
+        options = {name: passed.pop(name) for name in UFUNC_OPTIONS if name in passed}
+        axis = passed.pop("axis", None) if self.nin == 2 else None
+        gate = passed.pop("gate", None) if self.entry.gating is not None else None
+        self.position(gate)  # raises
+        call = Call(self, quantity, operands, out, arithmetic, passed, axis, gate, options=options)
         adapter = adapter_for(operands)
-        if adapter is not None:
-            call.refuse_options()
-            return adapter.compute(call)
-        return self.of_arrays(call)
-
-    def of_arrays(self, call: Call) -> Any:
-        """Return the results of a call that NumPy computes."""
-        return self.plan_arrays(call).run(call.out)
-
-    def operand_names(self, call: Call) -> tuple[str, ...]:
-        """Return the names of a call's operands."""
-        return ("x", "grad")[: len(call.operands)]
-
-    def pair_of(self, call: Call) -> tuple[Any, ...]:
-        """Return the operands of a call; those of a function of two are two."""
-        return call.operands
+        if adapter is None:
+            return array_calls.plan(call)
+        call.refuse_options()
+        return Plan(partial(adapter.compute, call), partial(adapter.explain, call))
 
     def get_config(self) -> dict[str, Any]:
         """Return the configuration with which Keras saves the function in a model's file."""
@@ -272,167 +402,11 @@ class Function:
 
         return recipe(self)
 
-
-class Activation(Function):
-    """A function of the catalogue, applied to each element.
-
-    Calling it returns the value; `slope`, `curvature` and `backward` return derivatives. Parameters
-    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32, float64
-    and of ml_dtypes' formats of 4 to 8 bits are accepted, with any shape and strides; integers and
-    booleans become float64.
-
-    Examples
-    --------
-    >>> import softgate as sg
-    >>> sg.relu([-1.0, 0.0, 2.0])
-    array([0., 0., 2.])
-    """
-
-    nin = 1
-    entry: Entry
-
-    def __init__(self, entry: Entry) -> None:
-        super().__init__(entry, _documentation(entry))
-        if entry.user is not None:
-            self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
-
-    @cached_property
-    def properties(self) -> Properties:
-        """Range, kinks, roots, limits, moments, dead regions: computed on first access."""
-        from .registry import study
-
-        return study(self)
-
-    def bind(self, **parameters: float) -> Activation:
-        """Return the same activation with other defaults, compiled into its kernels.
-
-        Examples
-        --------
-        >>> import softgate as sg
-        >>> float(sg.leaky_relu.bind(slope=0.5)(-1.0))
-        -0.5
-        """
-        key = self.check_parameters(parameters)
-        return self if key == self._default_key else bound(self, key)
-
-    def __call__(
-        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: Any
-    ) -> Any:
-        """Return the value at each element of `x`.
-
-        Parameters
-        ----------
-        x : number, list or array
-            Where to evaluate. Lists are converted by `numpy.asarray`.
-        out : numpy.ndarray, optional
-            Array for the results; may be `x` or overlap it. It must have the result's dtype, and
-            `x` broadcasts to its shape.
-        arithmetic : {"float64"}, optional
-            Compute float32 arrays in float64 and round once: within 0.51 ulp.
-        **parameters : float or numpy.ndarray
-            The parameters of the formula; arrays broadcast with `x`. Also the options of a NumPy
-            ufunc: `where`, `casting`, `order`, `dtype` and `subok`.
-
-        Returns
-        -------
-        numpy.ndarray or scalar
-            As a NumPy ufunc returns it: the input's array type and dtype.
-        """
-        # As few operations as possible: for 8 elements they take as long as the ufunc.
-        if out is arithmetic is None and not parameters:
-            if type(x) is np.ndarray:
-                if x.size < SHORT or x.flags.forc:
-                    try:
-                        return (self._value or self.ufunc)(x)
-                    except TypeError:
-                        arrays.as_array(x)  # raises, with what is expected
-                        raise
-            elif type(x) in self.fast_path_types:
-                return self.fast_path(x)
-        return self._unary("value", x, out, arithmetic, **parameters)
-
-    def slope(
-        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
-    ) -> Any:
-        """Return the first derivative at each element of `x`; arguments as for the value.
-
-        Examples
-        --------
-        >>> import softgate as sg
-        >>> sg.relu.slope([-1.0, 0.0, 2.0])
-        array([0., 0., 1.])
-        """
-        return self._unary("slope", x, out, arithmetic, **parameters)
-
-    def curvature(
-        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
-    ) -> Any:
-        """Return the second derivative at each element of `x`, always computed in float64.
-
-        Examples
-        --------
-        >>> import softgate as sg
-        >>> float(sg.gelu.curvature(0.0)) == 2 * float(sg.phi(0.0))
-        True
-        """
-        return self._unary("curvature", x, out, arithmetic, **parameters)
-
-    def backward(
-        self,
-        x: Any,
-        grad: Any,
-        /,
-        *,
-        out: Any = None,
-        arithmetic: str | None = None,
-        **parameters: float,
-    ) -> Any:
-        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast.
-
-        Where relu's slope is 0 the result is 0 whatever `grad` is, as in the frameworks. A result
-        that underflows to 0 has the sign +.
-
-        Examples
-        --------
-        >>> import softgate as sg
-        >>> sg.leaky_relu.backward([-1.0, 2.0], [3.0, 3.0], slope=0.5)
-        array([1.5, 3. ])
-        """
-        if (
-            type(x) is type(grad) is np.ndarray
-            and arithmetic is None
-            and not parameters
-            and x.dtype == grad.dtype
-            and is_contiguous(x)
-            and is_contiguous(grad)
-            and out is None
-        ):
-            with suppress(ValueError):  # raised again, with what is expected
-                return self.ufunc_of("backward")(x, grad)
-        return self._compute("backward", (x, grad), out, arithmetic, parameters)
-
-    def _unary(
-        self,
-        quantity: str,
-        x: Any,
-        out: Any = None,
-        arithmetic: str | None = None,
-        **parameters: Any,
-    ) -> Any:
-        if type(x) is np.ndarray and arithmetic is None and is_contiguous(x):
-            usual = out is None or (
-                type(out) is np.ndarray and out.dtype == x.dtype and out.shape == x.shape
-            )
-            if usual and parameters.keys() <= self._defaults.keys():
-                values = self.parameter_arrays(parameters)
-                if all(value.ndim == 0 for value in values):
-                    return self.ufunc_of(quantity, None, None, bool(values))(x, *values, out=out)
-        return self._compute(quantity, (x,), out, arithmetic, parameters)
-
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())
         home = "softgate" if self.entry.user is None else self.entry.user.module
-        return f"<{home}.{self.name}(x{arguments}) = {self.entry.formula}>"
+        operands = ", ".join(self.entry.operands)
+        return f"<{home}.{self.name}({operands}{arguments}) = {self.entry.formula}>"
 
     def _repr_html_(self) -> str:
         from softgate.studies.properties.card import card
@@ -443,82 +417,61 @@ class Activation(Function):
 
 
 @lru_cache(maxsize=256)
-def bound(activation: Activation, key: Parameters) -> Activation:
-    """Return `activation` with other defaults; the same defaults return the same object."""
-    values = dict(key)
-    parameters = (replace(p, default=values[p.name]) for p in activation.entry.parameters)
-    return Activation(replace(activation.entry, parameters=tuple(parameters)))
+def bound(activation: Activation, key: Parameters, gate: str | None = None) -> Activation:
+    """Return `activation` with other defaults and gate; the same ones return the same object."""
+    entry = activation.entry if gate is None else activation.entry.gated_by(gate)
+    return Activation(entry.with_defaults(dict(key)))
 
 
-def _is_array(parameter: Any) -> bool:
-    return isinstance(parameter, np.ndarray) and parameter.ndim > 0
-
-
-def finite_number(what: str, value: Any) -> float:
-    """Return the parameter that a user passed, also as an array or tensor with one element."""
-    if isinstance(value, np.ndarray) and value.size == 1:
-        value = value.reshape(())[()]
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and value.numel() == 1:
-        if value.requires_grad and torch.is_grad_enabled():
-            raise TypeError(
-                f"{what} is a Tensor that requires grad, and its gradient is not computed: pass a "
-                "number, or value.detach(); the slope of softgate.prelu and the beta of "
-                "softgate.torch.functional.swish are differentiable, and the modules "
-                "softgate.torch.PReLU and Swish train them"
-            )
-        value = value.item()
-    real = isinstance(value, Real | np.floating | np.integer) or type(value).__name__ == "bfloat16"
-    if not real or isinstance(value, bool | np.timedelta64):
-        raise TypeError(f"{what} = {value!r} is {a_type(value)}: expected a real number")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise ValueError(f"{what} is an integer beyond the largest float64") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{what} = {value!r}: expected a finite number")
-    return number
-
-
-def _tiny(parameter: Any) -> bool:
-    """Return whether an array has parameters whose second float would be subnormal."""
-    if not _is_array(parameter):
+def _alike(*operands: Any) -> bool:
+    """Return whether operands are contiguous arrays of one format, taken as they are by ufuncs."""
+    first = operands[0]
+    if type(first) is not np.ndarray or first.dtype not in NATIVE:
         return False
-    size = np.abs(parameter)
-    return bool(np.any((size > 0) & (size < SMALL_PARAMETER)))
+    for x in operands:
+        if type(x) is not np.ndarray or x.dtype != first.dtype:
+            return False
+        if x.ndim != 1 and not x.flags.forc:
+            return False
+    return True
 
 
-SHORT = 1024
-"""Arrays of fewer elements are passed to the ufunc whatever their strides."""
-
-
-def is_contiguous(x: Array) -> bool:
-    """Return whether an array is contiguous, or of one dimension, in a native format."""
-    return x.dtype in NATIVE and (x.ndim == 1 or x.flags.forc)
-
-
-NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))
-"""The dtypes that have kernels."""
+def _same(out: Any, operands: tuple[Any, ...]) -> bool:
+    """Return whether `out` is an array with the dtype of the operands and the shape of each."""
+    return type(out) is np.ndarray and all(
+        out.dtype == x.dtype and out.shape == x.shape for x in operands
+    )
 
 
 def _documentation(entry: Entry) -> str:
-    """Return the help text of an activation."""
+    """Return the help text of a function."""
     if entry.user is not None and entry.user.doc:
         return entry.user.doc
-    lines = [f"{entry.name}(x) = {entry.formula}, applied to each element.", ""]
-    lines += ["Parameters", "----------", "x : number, list or array", "    Where to evaluate."]
+    operands = ", ".join(entry.operands)
+    two, gating = entry.nin == 2, entry.gating
+    each = "each pair of elements" if two else "each element"
+    lines = [f"{entry.name}({operands}) = {entry.formula}, applied to {each}.", ""]
+    if two:
+        which = "" if gating is None else f"The {gating.gate} operand is the gate. "
+        lines += [f"{which}One array is split in two halves, {' and '.join(entry.operands)}.", ""]
+    lines += ["Parameters", "----------", f"{operands} : number, list or array"]
+    if two:
+        first = entry.operands[0]
+        lines += [f"    The operands, broadcast; or `{first}` alone, to be split in two."]
+        lines += ["axis : int, default -1", "    Where one array is split."]
+    else:
+        lines += ["    Where to evaluate."]
     for p in entry.parameters:
-        accepted = f"    {p.doc} Accepted: {p.range or 'any number'}."
-        lines += [f"{p.name} : float, default {p.default:g}", accepted]
-    lines += ["out : numpy.ndarray, optional", "    Where results go; may be `x` itself."]
-    lines += [
-        'arithmetic : {"float64"}, optional',
-        "    Compute float32 in float64, round once.",
-        "",
-    ]
-    lines += ["Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
+        lines += [f"{p.name} : float, default {p.default:g}"]
+        lines += [f"    {p.doc} Accepted: {p.range or 'any number'}."]
+    lines += ["out : numpy.ndarray, optional", "    Where results go; may be an operand itself."]
+    lines += ['arithmetic : {"float64"}, optional', "    Compute float32 in float64, round once."]
+    if gating is not None:
+        lines += ['gate : {"first", "second"}, optional', "    Which operand is the gate."]
+    lines += ["", "Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
     lines += ["Notes", "-----", f"Source: {entry.paper or 'a formula of your own'}."]
-    if entry.notes:
-        lines.append(entry.notes)
-    lines += entry.describe_bounds("slope", bool(entry.parameters))
+    bounds = entry.describe_bounds("slopes" if two else "slope", bool(entry.parameters))
+    notes = [entry.notes] if entry.notes else []
+    # The notes of a gated function qualify its bounds.
+    lines += [*bounds, *notes] if two else [*notes, *bounds]
     return "\n".join(lines)

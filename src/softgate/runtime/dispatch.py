@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 
 if TYPE_CHECKING:
-    from .activation import Function
+    from .activation import Activation
 
 NO_PARAMETERS: Mapping[str, Any] = {}
 
@@ -22,22 +22,41 @@ NO_PARAMETERS: Mapping[str, Any] = {}
 class Call(NamedTuple):
     """One call of a function: the quantity, the operands and the options."""
 
-    function: Function
+    function: Activation
     quantity: str
     operands: tuple[Any, ...]
-    """x; for a gated function a and b, or the x that is split; then grad for "backward"."""
+    """x; of a function of two operands both, or the x that is split; then grad for "backward"."""
     out: Any = None
     arithmetic: str | None = None
     parameters: Mapping[str, Any] = NO_PARAMETERS
     """The parameters passed; the others have the function's defaults."""
     axis: int | None = None
-    """The axis along which a gated function splits its single operand."""
+    """The axis along which a function of two operands splits a single one."""
     gate: str | None = None
-    """Which operand is the gate, "first" or "second"; None for the function's default."""
+    """Which operand of a gated function is the gate, "first" or "second"; None for its default."""
     compiled: bool = False
     """Whether the call is traced by torch.compile; only `explain` sets it."""
     options: Mapping[str, Any] = NO_PARAMETERS
     """Options of a NumPy ufunc: `where`, `dtype`, `casting`, `order`, `subok`."""
+
+    @property
+    def splits(self) -> bool:
+        """Whether one operand is split into the two of the function."""
+        return self.function.nin == 2 and len(self.operands) == 1 + (self.quantity == "backward")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the operands."""
+        names = ("x", "grad") if self.splits else self.function.entry.inputs(self.quantity)
+        return names[: len(self.operands)]
+
+    def check_axis(self) -> None:
+        """Raise if an axis is passed with two operands."""
+        if self.axis is not None and not self.splits:
+            raise TypeError(
+                f"axis = {self.axis!r} with two operands: {self.function.name} splits one array "
+                "along an axis; omit it, or pass one array"
+            )
 
     def refuse_options(self) -> None:
         """Raise TypeError if options of a NumPy ufunc are passed with tensors."""
@@ -60,6 +79,13 @@ class Call(NamedTuple):
         options = {"arithmetic": self.arithmetic, "axis": self.axis, "gate": self.gate}
         options_set = {name: option for name, option in options.items() if option is not None}
         return {**self.parameters, **options_set}
+
+
+class Plan(NamedTuple):
+    """How a call is computed: what runs, and its description, decided at the same place."""
+
+    run: Callable[[], Any]
+    describe: Callable[[], Explanation]
 
 
 @dataclass(frozen=True)
@@ -196,9 +222,3 @@ def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
 
 
 UFUNC_OPTIONS = ("where", "casting", "order", "dtype", "subok")
-
-
-def split_keywords(keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameters and the options of a NumPy ufunc among the keywords of a call."""
-    options = {name: keywords[name] for name in UFUNC_OPTIONS if name in keywords}
-    return {name: x for name, x in keywords.items() if name not in options}, options

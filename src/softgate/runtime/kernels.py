@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node, signature
 from softgate.formula.trace import LIMITS
@@ -33,7 +32,7 @@ Parameters = Mapping[str, float]
 QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
-_by_entry: WeakKeyDictionary[Entry | GatedEntry, dict[object, Compiled]] = WeakKeyDictionary()
+_by_entry: WeakKeyDictionary[Entry, dict[object, Compiled]] = WeakKeyDictionary()
 _by_graph: OrderedDict[object, Compiled] = OrderedDict()
 MOST_UNUSED = 256
 """Kernels that are kept, the last used ones, although their functions may be collected."""
@@ -45,7 +44,7 @@ BUILDING = fork_lock.BUILDING
 class Specification:
     """A kernel to be compiled."""
 
-    entry: Entry | GatedEntry
+    entry: Entry
     quantity: str
     storage: Format
     arithmetic: Format
@@ -61,19 +60,7 @@ class Specification:
     def inputs(self) -> tuple[str, ...]:
         """The names of the array operands, in call order."""
         parameters = (p.name for p in self.entry.parameters) if self.varying else ()
-        return (*input_names(self.entry, self.quantity), *parameters)
-
-
-def input_names(entry: Entry | GatedEntry, quantity: str) -> tuple[str, ...]:
-    """Return the names of a kernel's array operands, in call order."""
-    if isinstance(entry, GatedEntry):
-        return entry.inputs(quantity)
-    return ("x", "grad") if quantity == "backward" else ("x",)
-
-
-def results_of(entry: Entry | GatedEntry, quantity: str) -> int:
-    """Return how many results a kernel has."""
-    return 1 if quantity == "value" else entry.operands
+        return (*self.entry.inputs(self.quantity), *parameters)
 
 
 def native_arithmetic(quantity: str, storage: Format) -> Format:
@@ -86,9 +73,14 @@ def native_arithmetic(quantity: str, storage: Format) -> Format:
     return FLOAT32
 
 
-def is_default(entry: Entry | GatedEntry, parameters: Parameters) -> bool:
+def is_default(entry: Entry, parameters: Parameters) -> bool:
     """Return whether every parameter has its default."""
     return all(parameters[p.name] == p.default for p in entry.parameters)
+
+
+def has_limits(entry: Entry) -> bool:
+    """Return whether kernels read `LIMITS` after the parameters: those of users' formulas of x."""
+    return entry.user is not None and entry.user.limits is not None
 
 
 def trace(specification: Specification, fused: bool = True) -> Node:
@@ -109,12 +101,12 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
             low = None if f.fmt.bits == 64 else f.graph.input(f"{name}.lo")
             fixed[name] = TwoFloat(f.graph.input(name), low)
     narrow_value = specification.quantity == "value" and specification.storage.bits == 16
-    if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
+    if narrow_value and entry.value16 is not None:
         return (entry.value16(f, f.graph.input("x"), specification.storage),)
-    roots = _tuple(entry.trace(specification.quantity, f, **fixed))
+    roots = entry.trace(specification.quantity, f, **fixed)
     if specification.varying:  # elements with all defaults have the bits of the specialised kernel
         usual = {p.name: f.number(Fraction(p.default)) for p in entry.parameters}
-        special = _tuple(entry.trace(specification.quantity, f, **usual))
+        special = entry.trace(specification.quantity, f, **usual)
         for name, number in usual.items():
             for x, y in zip(fixed[name], number, strict=True):
                 if x is not None:
@@ -125,17 +117,13 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     return roots if specification.result is None else (roots[specification.result],)
 
 
-def _tuple(roots: Node | tuple[Node, ...]) -> tuple[Node, ...]:
-    return roots if isinstance(roots, tuple) else (roots,)
-
-
 def loop(specification: Specification) -> Loop:
     """Return the loop that a specification lowers to."""
     from softgate.lower.llvm import Loop
 
     parameters = tuple(p.name for p in specification.entry.parameters)
     names = [] if specification.varying else list(parameters)
-    if specification.entry.user is not None:
+    if has_limits(specification.entry):
         names += LIMITS
     if specification.arithmetic.bits < 64:
         names = [part for name in names for part in (name, f"{name}.lo")]
@@ -157,14 +145,14 @@ def described(specification: Specification) -> tuple[object, ...]:
 
 
 def pack(
-    entry: Entry | GatedEntry,
+    entry: Entry,
     parameters: Parameters,
     arithmetic: Format,
     quantity: str = "value",
 ) -> npt.NDArray[np.floating]:
     """Return the parameters as a kernel reads them: in two parts if one float is too short."""
     key = tuple((p.name, parameters[p.name]) for p in entry.parameters)
-    limits = () if entry.user is None else entry.user.limits(quantity, key)
+    limits = entry.user.limits(quantity, key) if entry.user and entry.user.limits else ()
     values = np.array([*(value for _, value in key), *limits], np.float64)
     if arithmetic.bits == 64:
         return values

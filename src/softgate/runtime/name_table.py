@@ -13,8 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar
 
-from softgate.catalogue import Entry, entries
-from softgate.catalogue.gated import GATED, GatedEntry
+from softgate.catalogue import entries
 from softgate.records.record import Cell, Grid, Record
 
 SOURCES = {
@@ -208,12 +207,11 @@ def catalogue_of_names() -> Names:
 
 def _own() -> Iterable[Name]:
     """Yield softgate's names and their aliases."""
-    catalogue: tuple[Entry | GatedEntry, ...] = (*entries().values(), *GATED)
-    for entry in catalogue:
+    for entry in sorted(entries().values(), key=lambda entry: entry.nin):
         paths = {entry.name: f"softgate.{entry.name}"}
         paths |= {alias: f'softgate.get("{alias}", source="softgate")' for alias in entry.aliases}
         for name, path in paths.items():
-            gated = isinstance(entry, GatedEntry)
+            gated = entry.nin == 2
             yield Name("softgate", name, path, entry.name, gated=gated, note=entry.formula)
 
 

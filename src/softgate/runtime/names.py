@@ -11,12 +11,11 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any
 
 from softgate.records.text import a_type
 
 from .activation import Activation
-from .gated import Gated
 from .name_table import SOURCES, Name, Names, catalogue_of_names
 from .registry import functions
 
@@ -112,7 +111,7 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
 
     Returns
     -------
-    Activation or Gated
+    Activation
         With the parameters bound. Few names refer to gated functions, so the annotation is
         Activation.
 
@@ -212,14 +211,14 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     return [spelled[near] for near in get_close_matches(name.casefold(), spelled, 2)]
 
 
-def function(text: str) -> Activation | Gated:
+def function(text: str) -> Activation:
     """Return the function that a text such as "swiglu" or "elu:alpha=0.5" names.
 
     For texts from records: nothing is imported. `studies.subjects.resolved` accepts what users
     write. Raises ValueError as `get` does.
     """
     name, parameters = parse(text)
-    meant: Activation | Gated = get(name, None, **parameters)
+    meant: Activation = get(name, None, **parameters)
     return meant
 
 
@@ -258,7 +257,7 @@ def _nearest(scope: Names, name: str) -> Names:
     return Names(tuple(r for r in records if r.name.casefold() == name.casefold())) or records
 
 
-def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> Activation | Gated:
+def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> Activation:
     """Return the function of a record, bound to the record's parameters and `parameters`."""
     function, values, rest = record.function, dict(record.parameters), dict(parameters)
     if source is not None:
@@ -269,9 +268,7 @@ def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> A
         if argument not in unbound.parameters:
             shown = None if source is None else record
             raise TypeError(_no_such_parameter(shown, function, argument, value))
-    if record.gate is not None:
-        return cast(Gated, unbound).bind(gate=record.gate, **values | rest)
-    return unbound.bind(**values | rest)
+    return unbound.bind(gate=record.gate, **values | rest)
 
 
 def _translate(record: Name, keywords: dict[str, Any]) -> tuple[str | None, dict[str, float]]:

@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from softgate.catalogue import entries
-from softgate.catalogue.gated import GATED, GatedEntry
 
-from .activation import Activation, Function, Parameters
-from .activation import bound as bound_activation
-from .gated import Gated
-from .gated import bound as bound_gated
+from .activation import Activation, Parameters, bound
 from .ufunc import arguments_of
 
 if TYPE_CHECKING:
@@ -37,7 +33,7 @@ def activations() -> dict[str, Activation]:
     >>> sg.activations()["gelu"] is sg.gelu
     True
     """
-    return {name: Activation(entry) for name, entry in entries().items()}
+    return {name: f for name, f in functions().items() if f.nin == 1}
 
 
 class Named(Protocol):
@@ -62,7 +58,7 @@ def label(activation: Named) -> str:
     """
     if activation.entry is None:  # its name has its parameters
         return activation.name
-    usual, user = activations().get(activation.name), activation.entry.user
+    usual, user = functions().get(activation.name), activation.entry.user
     defaults = dict(user.defaults) if user else usual.parameters if usual else {}
     changed = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]
     return f"{activation.name}:{','.join(changed)}" if changed else activation.name
@@ -76,7 +72,7 @@ def study(activation: Activation) -> Properties:
 
 
 @cache
-def gated() -> dict[str, Gated]:
+def gated() -> dict[str, Activation]:
     """Return every gated activation by its name.
 
     Examples
@@ -85,13 +81,14 @@ def gated() -> dict[str, Gated]:
     >>> sg.gated()["swiglu"] is sg.swiglu
     True
     """
-    return {entry.name: Gated(entry) for entry in GATED}
+    return {name: f for name, f in functions().items() if f.nin == 2}
 
 
 @cache
-def functions() -> dict[str, Activation | Gated]:
-    """Return every function by its name: activations, then gated ones."""
-    return {**activations(), **gated()}
+def functions() -> dict[str, Activation]:
+    """Return every function by its name: those of one operand, then those of two."""
+    ordered = sorted(entries().values(), key=lambda entry: entry.nin)
+    return {entry.name: Activation(entry) for entry in ordered}
 
 
 _reduce_others: Any = copyreg.dispatch_table[np.ufunc]
@@ -105,18 +102,18 @@ def _reduce_ufunc(ufunc: np.ufunc) -> Any:
     entry, *key = arguments
     function = named(entry.name)
     if function is None or function.entry is not entry:
-        function = Gated(entry) if isinstance(entry, GatedEntry) else Activation(entry)
+        function = Activation(entry)
     return _ufunc_of, (function, *key)
 
 
-def _ufunc_of(function: Function, *key: Any) -> np.ufunc:
+def _ufunc_of(function: Activation, *key: Any) -> np.ufunc:
     return function.ufunc_of(*key)
 
 
 copyreg.pickle(np.ufunc, _reduce_ufunc)
 
 
-def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:
+def recipe(function: Activation) -> tuple[Any, tuple[Any, ...]]:
     """Return a callable and its arguments with which `pickle` restores `function`.
 
     Raises
@@ -125,23 +122,21 @@ def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:
         If they would not restore this function.
     """
     key = tuple(function.parameters.items())
-    if isinstance(function, Activation) and function.entry.user is not None:
+    if function.entry.user is not None:
         return imported, (*_importable(function), key)
     original = named(function.name)
     if original is function:
         return named, (function.name,)
-    is_gated = isinstance(function, Gated)
-    forms = ("both",) if is_gated else ("definition", "value", "slope", "curvature")
-    if type(original) is type(function) and all(
-        getattr(original.entry, form) is getattr(function.entry, form) for form in forms
-    ):
-        if isinstance(function, Gated):
-            return bound_gated, (original, key, function.entry.position)
-        return bound_activation, (original, key)
+    gate = function.position(None)
+    if original is not None and original.nin == function.nin:
+        entry = original.entry if gate is None else original.entry.gated_by(gate)
+        forms = ("definition", "value", "slope", "curvature")
+        if all(getattr(entry, form) is getattr(function.entry, form) for form in forms):
+            return bound, (original, key, gate)
     raise TypeError(f"{function!r} is not in the catalogue and has no name to be pickled by")
 
 
-def named(name: str) -> Function | None:
+def named(name: str) -> Activation | None:
     """Return the function called `name` in the catalogue, or None."""
     return functions().get(name)
 

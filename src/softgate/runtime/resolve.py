@@ -25,7 +25,6 @@ from typing import Any
 from softgate.records.text import a_type, message_line
 
 from .activation import Activation
-from .gated import Gated
 from .name_table import Name, catalogue_of_names
 from .names import UnknownName, get, parse
 
@@ -44,7 +43,7 @@ PRIVATE = "softgate_file_"
 
 def locate(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
     """Return an activation, or code with its parameters and its name."""
-    if isinstance(spelled, Activation | Gated):
+    if isinstance(spelled, Activation):
         return spelled, {}, ""
     if not isinstance(spelled, str):
         if not callable(spelled):
@@ -62,7 +61,7 @@ def locate(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
             target = _at_path(path)
             if target is None:
                 raise
-    if isinstance(target, Activation | Gated):
+    if isinstance(target, Activation):
         return (target.bind(**parameters) if parameters else target), {}, text
     return target, parameters, text
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 from . import kernels, tables
@@ -23,7 +22,6 @@ from . import kernels, tables
 if TYPE_CHECKING:
     from softgate.lower.llvm import Loop
 
-Entries = Entry | GatedEntry
 Parameters = tuple[tuple[str, float], ...]
 
 SMALL_PARAMETER = 2.0**-100
@@ -54,11 +52,11 @@ class Runner:
 class Route:
     """The kernel or table for one quantity of one function and arrays of one format.
 
-    A gated function has no table of 65,536² results: 16-bit arrays are computed in float32 and
-    rounded.
+    A function of two operands has no table of 65,536² results: 16-bit arrays are computed in
+    float32 and rounded.
     """
 
-    entry: Entries
+    entry: Entry
     quantity: str
     storage: Format
     arithmetic: Format | None = None
@@ -72,18 +70,18 @@ class Route:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the kernel's operands, in call order, without varying parameters."""
-        return kernels.input_names(self.entry, self.quantity)
+        return self.entry.inputs(self.quantity)
 
     @property
     def results(self) -> int:
         """The number of arrays that the kernel writes."""
-        return 1 if self.result is not None else kernels.results_of(self.entry, self.quantity)
+        return 1 if self.result is not None else self.entry.results(self.quantity)
 
     @property
     def computed_in(self) -> Format:
         """The arithmetic of the kernel that runs or that a table is made with."""
         narrow = self.storage.bits <= 16
-        if narrow and isinstance(self.entry, Entry):
+        if narrow and self.entry.nin == 1:
             return FLOAT64 if self.uses_table else FLOAT32
         if self.entry.user is not None and not self.entry.user.fast:
             return FLOAT64
@@ -101,7 +99,7 @@ class Route:
         entry = self.entry
         if self.storage.bits <= 8:
             return True
-        if self.storage.bits > 16 or isinstance(entry, GatedEntry):
+        if self.storage.bits > 16 or entry.nin > 1:
             return False
         linear = entry.piecewise_linear and self.quantity != "curvature"
         if not linear and self.storage not in entry.cheap.get(self.quantity, ()):
@@ -118,7 +116,6 @@ class Route:
         return self._runner[0]
 
     def _in_float32(self) -> Parameters | None:
-        assert isinstance(self.entry, Entry)
         checked = "slope" if self.quantity == "backward" else self.quantity
         moved = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
         return self.parameters if moved and self.quantity == "backward" else moved
@@ -134,7 +131,7 @@ class Route:
 
     def _specified(self) -> tuple[kernels.Specification, np.ndarray[Any, Any]]:
         """Return what kernel is compiled, and the parameters as it reads them."""
-        moved = self.storage.bits == 16 and isinstance(self.entry, Entry)
+        moved = self.storage.bits == 16 and self.entry.nin == 1
         values = (self._in_float32() or ()) if moved else self.parameters
         specialised = not self.varying and kernels.is_default(self.entry, dict(self.parameters))
         specification = kernels.Specification(
@@ -176,7 +173,6 @@ class Route:
             compile_lookup_pair,
         )
 
-        assert isinstance(self.entry, Entry)
         storage = self.storage
         if self.quantity != "backward":
             make = partial(compile_lookup, storage)
@@ -192,7 +188,6 @@ class Route:
 
         For "backward", only in formats of at most 8 bits, at the index 256·x + grad.
         """
-        assert isinstance(self.entry, Entry)
         with kernels.BUILDING:
             if self.quantity == "backward":
                 return tables.backward_table(self.entry, self.storage, self.parameters)
@@ -216,7 +211,7 @@ class Route:
 
 
 def route_of(
-    entry: Entries,
+    entry: Entry,
     quantity: str,
     storage: Format,
     arithmetic: str | None,
@@ -230,6 +225,6 @@ def route_of(
     """
     wider = FLOAT64 if arithmetic == "float64" else None
     route = Route(entry, quantity, storage, wider, parameters, result=result)
-    if storage.bits == 16 and isinstance(entry, GatedEntry) and route.computed_in is FLOAT64:
+    if storage.bits == 16 and entry.nin > 1 and route.computed_in is FLOAT64:
         return Route(entry, quantity, FLOAT64, None, parameters, result=result)
     return route

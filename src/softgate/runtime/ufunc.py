@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -19,12 +18,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, Format, dtype_of, round_to
 
 from . import kernels, tables
-from .arrays import Array, check_call, iterated, overlap, same_memory
-from .routes import Entries, Parameters, Route, Runner, route_of
+from .arrays import Array, overlap
+from .routes import Parameters, Route, Runner, route_of
 from .threads import MIN_CHUNK_BYTES, POOL, SERIAL, THREADS, address_of, run_rows, share
 
 KNOWN_ABI = 0x2000000
@@ -96,7 +94,7 @@ class Loop:
     def __init__(
         self,
         storage: Format,
-        entry: Entries,
+        entry: Entry,
         quantity: str,
         arithmetic: str | None,
         result: int | None,
@@ -106,10 +104,9 @@ class Loop:
         self.arithmetic = arithmetic
         self.defaults = {p.name: p.default for p in entry.parameters}
         self.names = list(self.defaults) if parameters else []
-        self.swapped = isinstance(entry, GatedEntry) and entry.position == "second"
-        self.inputs = len(kernels.input_names(entry, quantity))
-        self.results = 1 if result is not None else kernels.results_of(entry, quantity)
-        self.result = 1 - result if self.swapped and result is not None else result
+        self.inputs = len(entry.inputs(quantity))
+        self.results = 1 if result is not None else entry.results(quantity)
+        self.result = result
         """The only result of the kernel, if it has several."""
         from softgate.lower.native import DATA
 
@@ -121,9 +118,7 @@ class Loop:
         self.words[self.place("threads")] = ctypes.addressof(THREADS)
         self.failure = KeyboardInterrupt
         self.address = ctypes.addressof(self.words)
-        self.code = address_of(
-            _inner_loop(self.inputs, self.results, len(self.names), self.swapped)
-        )
+        self.code = address_of(_inner_loop(self.inputs, self.results, len(self.names)))
         self._records: OrderedDict[Parameters, Record] = OrderedDict()
         self._varying: Record | None = None
         self._retired: list[Record] = []
@@ -174,8 +169,8 @@ class Loop:
 
     def varying(self, args: Any, steps: Any, count: int) -> int | None:
         """Return the address of the record for varying parameters, or compute."""
-        if self.storage.bits < 32 and isinstance(self.entry, Entry):
-            self._rounded(self.entry, args, steps, count)
+        if self.storage.bits < 32 and self.entry.nin == 1:
+            self._rounded(args, steps, count)
             return None
         route = self._route_of_varying(self.quantity, self.storage)
         if self.storage.bits < 32 and route.computed_in is FLOAT64:
@@ -197,7 +192,7 @@ class Loop:
         for out in outs:
             out[...] = np.nan
 
-    def _rounded(self, entry: Entry, args: Any, steps: Any, count: int) -> None:
+    def _rounded(self, args: Any, steps: Any, count: int) -> None:
         """Compute what tables for the parameters of each element would contain."""
         inputs, values, (out,) = self._operands(args, steps, count)
         with np.errstate(all="ignore"):  # signalling NaNs
@@ -212,18 +207,18 @@ class Loop:
             exact = computed("slope" if grads else self.quantity, x)
             if grads:
                 operands = x, grads[0], exact, computed("backward", x, grads[0]), numbers
-                result = tables.backward_at(entry, self.storage, *operands)
+                result = tables.backward_at(self.entry, self.storage, *operands)
             else:
-                result = tables.rounded_at(entry, self.quantity, self.storage, x, exact, numbers)
+                result = tables.rounded_at(
+                    self.entry, self.quantity, self.storage, x, exact, numbers
+                )
             out[...] = result.astype(out.dtype)
 
     def _in_float64(self, args: Any, steps: Any, count: int) -> None:
-        """Compute in float64 and round: gated functions of 16 bits with a tiny parameter."""
+        """Compute in float64 and round: two operands of 16 bits with a tiny parameter."""
         inputs, values, outs = self._operands(args, steps, count)
         if not self.names:
             values = [np.full(count, value) for value in self.defaults.values()]
-        if self.swapped:
-            inputs[:2], outs = inputs[1::-1], outs[::-1]
         runner = self._route_of_varying(self.quantity, FLOAT64).runner()
         parts = [slice(None)]
         if any(out.strides == (0,) for out in outs) or overlap(inputs, outs):
@@ -349,11 +344,11 @@ SERVE = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_serve)
 
 
 @cache
-def _inner_loop(inputs: int, results: int, parameters: int, swapped: bool) -> Callable[..., None]:
+def _inner_loop(inputs: int, results: int, parameters: int) -> Callable[..., None]:
     from softgate.lower.native import InnerLoop, compile_ufunc_loop
 
     serve = ctypes.cast(SERVE, ctypes.c_void_p).value or 0
-    return compile_ufunc_loop(InnerLoop(inputs, results, parameters, swapped), serve)
+    return compile_ufunc_loop(InnerLoop(inputs, results, parameters), serve)
 
 
 def name_of(
@@ -366,7 +361,7 @@ def name_of(
 
 
 def make(
-    entry: Entries,
+    entry: Entry,
     quantity: str,
     arithmetic: str | None,
     result: int | None,
@@ -380,10 +375,10 @@ def make(
     """
     from_functions, register = _numpy()
     builtin = [fmt for fmt in FORMATS.values() if dtype_of(fmt).isbuiltin == 1]
-    if len(kernels.input_names(entry, quantity)) == 1 and not parameters:
+    if len(entry.inputs(quantity)) == 1 and not parameters:
         builtin.reverse()  # NumPy takes the first into which integers fit
     others = [fmt for fmt in FORMATS.values() if fmt not in builtin]
-    others += BYTE_FORMATS.values() if entry.operands == 1 else ()
+    others += BYTE_FORMATS.values() if entry.nin == 1 else ()
     first, rest = (
         [Loop(fmt, entry, quantity, arithmetic, result, parameters) for fmt in formats]
         for formats in (builtin, others)
@@ -421,112 +416,3 @@ def arguments_of(ufunc: np.ufunc) -> tuple[Any, ...] | None:
     address = _Ufunc.from_address(id(ufunc) + object.__basicsize__).obj
     owned = ctypes.cast(address, ctypes.py_object).value if address else None
     return owned.arguments if isinstance(owned, _Owned) else None
-
-
-SEVERAL_THREADS = MIN_CHUNK_BYTES // 4
-"""Arrays of fewer elements are not worth a second thread, whatever their format."""
-
-
-@dataclass(frozen=True)
-class ArrayPlan:
-    """A call of ufuncs; `route` is the kernel where NumPy arrays have one for all elements.
-
-    Arrays of other libraries allow for one result, so each of several has a ufunc of its own.
-    """
-
-    ufuncs: tuple[np.ufunc, ...]
-    inputs: tuple[Any, ...]
-    parameters: tuple[Array, ...]
-    options: Mapping[str, Any]
-    route: Route | None
-    names: tuple[str, ...]
-    """Those of the operands and parameters."""
-
-    def run(self, out: Any) -> Any:
-        """Return what a ufunc returns."""
-        if self.route is not None and not self.options:
-            results = self._over_memory(out)
-            if results is not None:
-                return results
-        operands, results = (*self.inputs, *self.parameters), len(self.ufuncs)
-        if results > 1:
-            outs = (None,) * results if out is None else out
-            pairs = zip(self.ufuncs, outs, strict=True)
-            return tuple(ufunc(*operands, out=part, **self.options) for ufunc, part in pairs)
-        (ufunc,) = self.ufuncs
-        options = self.options if out is None else {**self.options, "out": out}
-        try:
-            return ufunc(*operands, **options)
-        except (TypeError, ValueError):
-            if all(isinstance(x, np.ndarray) for x in self.inputs):
-                check_call(dict(zip(self.names, operands, strict=True)), out, ufunc.nout)
-            raise
-
-    def _over_memory(self, out: Any) -> Any:
-        """Return results for operands that the ufunc would compute slowly; None for all others.
-
-        It computes rows one after the other, on one thread. Large ones are divided among threads,
-        and rows of few elements are copied first.
-        """
-        assert self.route is not None
-        count, first = self.route.results, self.inputs[0]
-        outs = out if isinstance(out, tuple) else (None,) * count if out is None else (out,)
-        targets = [x for x in outs if x is not None]
-        operands = [*self.inputs, *targets]
-        if len(outs) != count or not all(_is_plain(x, first) for x in operands):
-            return None
-        if self.route.storage.itemsize != first.itemsize:  # the loop converts
-            return None
-        if len(targets) > 1 and targets[0].size and same_memory(*targets):
-            shape = targets[0].shape
-            raise ValueError(f"out has one array twice, of shape {shape}: expected two arrays")
-        if overlap(self.inputs, targets):
-            return None
-        if all(x.flags.c_contiguous and x.shape == first.shape for x in operands):
-            return None
-        try:
-            iterator = iterated(self.inputs, outs)
-        except ValueError:  # the ufunc raises it too
-            return None
-        views, results = iterator.itviews, iterator.operands[len(self.inputs) :]
-        if views[0].ndim < 2 or not views[0].size:
-            return None
-        if views[0].shape[-1] < SHORT_ROW:
-            return self._of_copies(results)
-        item = first.itemsize
-        large = POOL.size > 1 and first.size >= SEVERAL_THREADS
-        rows = all(x.strides[1] == item and x.strides[0] % item == 0 for x in views)
-        if not large or views[0].ndim > 2 or not rows:
-            return None
-        ordered = self._ordered(views[len(self.inputs) :], views[: len(self.inputs)])
-        addresses = [x.ctypes.data for x in ordered]
-        distances = [x.strides[0] // item for x in ordered]
-        kernel = self.route.runner().kernel
-        run_rows(POOL.start, POOL.plan, kernel, views[0].shape, item, distances, addresses)
-        return results[0] if count == 1 else tuple(results)
-
-    def _of_copies(self, results: Sequence[Array]) -> Any:
-        """Return results, written by way of dense copies of all operands."""
-        shape = results[0].shape
-        copies = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in self.inputs]
-        computed = self.ufuncs[0](*copies, *self.parameters)
-        parts = computed if isinstance(computed, tuple) else (computed,)
-        for result, part in zip(results, parts, strict=True):
-            result[...] = part
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def _ordered(self, results: Sequence[Array], inputs: Sequence[Array]) -> list[Array]:
-        """Return operands in the order of the kernel."""
-        assert self.route is not None
-        if isinstance(self.route.entry, GatedEntry) and self.route.entry.position == "second":
-            return [*results[::-1], inputs[1], inputs[0], *inputs[2:]]
-        return [*results, *inputs]
-
-
-SHORT_ROW = 16
-"""Rows of fewer elements are copied first: the call of a loop takes as long as 50 elements."""
-
-
-def _is_plain(x: Any, like: Any) -> bool:
-    """Return whether `x` is an array of NumPy itself, in the native format of `like`."""
-    return type(x) is np.ndarray and x.dtype == like.dtype and x.dtype.isnative and x.flags.aligned

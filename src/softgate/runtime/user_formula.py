@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import takewhile
 from numbers import Real
 from typing import Any, overload
 
@@ -20,7 +21,9 @@ from .activation import Activation
 from .dispatch import UFUNC_OPTIONS
 
 RESERVED = frozenset({"x", "grad", "out", "arithmetic", *UFUNC_OPTIONS})
-"""Keywords that every activation already accepts."""
+"""Names that every activation already uses."""
+OF_TWO = frozenset({"axis", "gate"})
+"""Keywords that functions of two operands accept besides."""
 INTERVALS = ((-1.0, 1.0), (-20.0, 20.0))
 
 
@@ -45,7 +48,8 @@ def activation(
 ) -> Activation | Callable[[Callable[..., Any]], Activation]:
     """Make an activation from a formula: kernels in every format, slope and curvature included.
 
-    The function is called once, with an arithmetic `f`, a symbolic `x` and symbolic keywords.
+    The function is called once, with an arithmetic `f`, one or two symbolic operands and symbolic
+    keywords.
     Python's operators work, including `x**3`, and `f` has exp, expm1, log, log1p, sqrt, tanh,
     sigmoid, softplus, erf, erfc, Phi, phi, sin, cos, atan, abs, where, maximum, minimum, clip,
     relu, sign, square and pi. Write f.where(x > 0, a, b) instead of `if`. Keywords with a default
@@ -54,7 +58,8 @@ def activation(
     Parameters
     ----------
     function : callable
-        `function(f, x, **parameters)`, returning an expression.
+        `function(f, x, **parameters)` or `function(f, a, b, **parameters)`, where only parameters
+        have defaults. It returns an expression.
     name : str, optional
         The name of the activation; by default that of the function.
     formula, paper : str, optional
@@ -79,8 +84,9 @@ def activation(
     in terms such as 1/(1 + exp(-x)), log(1 + exp(x)) and 1 + erf(x). Other differences may cancel,
     which reduces the accuracy of float64. Results at ±inf are the formula's limits, NaN where it
     has none. If a part of the formula overflows at a finite x (float64: above 1e308), the result is
-    that of IEEE arithmetic. sin and cos are accurate up to 3.5e13 (with `fast` in float32: 1.3e5);
-    beyond that they are only guaranteed to be between -1 and 1.
+    that of IEEE arithmetic; so are all results of a formula of two operands at ±inf. sin and cos
+    are accurate up to 3.5e13 (with `fast` in float32: 1.3e5); beyond that they are only guaranteed
+    to be between -1 and 1.
 
     Examples
     --------
@@ -94,6 +100,13 @@ def activation(
     array([     -inf, 0.       , 1.7080734], dtype=float32)
     >>> snake.slope([0.0, 1.0], a=0.5)
     array([1.        , 1.84147098])
+    >>> @sg.activation
+    ... def capped_gate(f, gate, up, limit=7.0):
+    ...     return f.sigmoid(gate) * f.minimum(up, limit)
+    >>> capped_gate([0.0, 0.0], [4.0, 20.0])
+    array([2. , 3.5])
+    >>> capped_gate.slope(0.0, 4.0)
+    (np.float64(1.0), np.float64(0.5))
     """
 
     def make(function: Callable[..., Any]) -> Activation:
@@ -115,18 +128,18 @@ def _entry(
         raise ValueError(
             f"{place(function)}: {called!r} is not an identifier: give one, name='swish'"
         )
-    parameters = _parameters(function)
-    names = tuple(p.name for p in parameters)
-    root = trace(function, names)
+    operands, parameters = _arguments(function)
+    root = trace(function, operands, tuple(p.name for p in parameters))
 
-    def definition(f: ExactArithmetic, x: Node, **symbols: Node) -> Node:
-        return replay(root, f, {"x": x, **symbols})
+    def definition(f: ExactArithmetic, *inputs: Node, **symbols: Node) -> Node:
+        return replay(root, f, {**dict(zip(operands, inputs, strict=True)), **symbols})
 
     return composed(
         definition,
         name=called,
         formula=infix(root) if formula is None else formula,
         paper=paper,
+        operands=operands,
         parameters=parameters,
         origin=(function.__module__, function.__qualname__, inspect.getdoc(function) or ""),
         fast=fast,
@@ -139,12 +152,13 @@ def composed(
     name: str,
     formula: str,
     paper: str,
+    operands: tuple[str, ...] = ("x",),
     parameters: tuple[Parameter, ...],
     origin: tuple[str, str, str],
     fast: bool,
 ) -> Entry:
     """Return an entry for a definition; `origin` is its module, qualified name and docstring."""
-    composition = Composition(definition, tuple(p.name for p in parameters))
+    composition = Composition(definition, operands, tuple(p.name for p in parameters))
     module, qualname, doc = origin
     return Entry(
         name=name,
@@ -156,6 +170,7 @@ def composed(
         curvature=composition.form("curvature"),
         bounds={},
         intervals=INTERVALS,
+        operands=operands,
         parameters=parameters,
         user=UserFormula(
             module=module,
@@ -168,25 +183,38 @@ def composed(
     )
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Return the keywords of a formula with their defaults."""
+def _arguments(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Parameter, ...]]:
+    """Return the names of a formula's operands, and its keywords with their defaults."""
     arguments = list(inspect.signature(function).parameters.values())
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    first = arguments[:2]
-    if len(first) < 2 or any(p.kind not in positional or p.default is not p.empty for p in first):
+    leading = takewhile(lambda p: p.kind in positional and p.default is p.empty, arguments)
+    operands = list(leading)[1:3]  # after f
+    if not operands:
         raise FormulaError(
             f"{place(function)}: {function.__name__}{inspect.signature(function)} must begin with "
             f"f and x: write `def {function.__name__}(f, x, …)`, f being the arithmetic whose "
             "functions it uses"
         )
-    return tuple(_parameter(function, p) for p in arguments[2:])
+    taken = RESERVED | OF_TWO if len(operands) == 2 else RESERVED
+    parameters = tuple(_parameter(function, p, taken) for p in arguments[1 + len(operands) :])
+    if len(operands) == 1:
+        return ("x",), parameters
+    for p in operands:
+        if p.name in RESERVED - {"x"}:
+            raise FormulaError(
+                f"{place(function)}: operand {p.name!r} of {function.__name__}: a call has an "
+                f"{p.name!r} already: rename it"
+            )
+    return tuple(p.name for p in operands), parameters
 
 
-def _parameter(function: Callable[..., Any], p: inspect.Parameter) -> Parameter:
+def _parameter(
+    function: Callable[..., Any], p: inspect.Parameter, taken: Collection[str]
+) -> Parameter:
     where = f"{place(function)}: parameter {p.name!r} of {function.__name__}"
     if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
         raise FormulaError(f"{where}: write every parameter as a keyword, {p.name}=1.0")
-    if p.name in RESERVED:
+    if p.name in taken:
         raise FormulaError(f"{where}: a call has an {p.name!r} already: rename it")
     if p.default is p.empty:
         raise FormulaError(f"{where} has no default: write {p.name}=1.0")

@@ -11,14 +11,12 @@ from textwrap import wrap
 from typing import Any, Literal, overload
 
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.trace import LIMITS
 from softgate.lower.emit import LANGUAGES
 from softgate.lower.emit.language import EmittedActivation, EmittedFunction, Language
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.kernels import Specification
 from softgate.runtime.registry import functions as catalogue
 from softgate.runtime.registry import label
@@ -155,7 +153,7 @@ def emit(
 
 
 def unit(
-    function: Activation | Gated,
+    function: Activation,
     language: Language,
     formats: Sequence[Format],
     quantities: Sequence[str],
@@ -185,13 +183,13 @@ def unit(
         if (f.widened and (f.quantity, "float64") not in present)
         or (f.arguments and language.parameters == "inner")
     ]
-    gated_notes = GATED_NOTES if isinstance(entry, GatedEntry) else ()
+    gated_notes = () if entry.gating is None else GATED_NOTES
     return EmittedActivation(
         name=entry.name,
-        command=_command(bound) if isinstance(bound, Activation) else None,
+        command=_command(bound) if bound.nin == 1 else None,
         heading=tuple(_heading(entry, general)),
         functions=tuple(functions),
-        gated=isinstance(entry, Entry) and accuracy.gate(entry) is not None,
+        gated=entry.nin == 1 and accuracy.gate(entry) is not None,
         notes=(*_ranges(entry, formats, general), *gated_notes),
         user_defined=entry.user is not None,
         inner=tuple(inner),
@@ -199,7 +197,7 @@ def unit(
 
 
 def _function(
-    entry: Entry | GatedEntry,
+    entry: Entry,
     quantity: str,
     fmt: Format,
     *,
@@ -217,7 +215,7 @@ def _function(
     roots = kernels.traced(kernel, fused)
     values = {p.name: p.default for p in entry.parameters}
     constants: dict[str, float] = {}
-    if entry.user is not None:
+    if kernels.has_limits(entry):
         packed = kernels.pack(entry, values, arithmetic, quantity).tolist()[len(values) :]
         constants = dict(zip(_limits(arithmetic), packed, strict=True))
     bound = None
@@ -231,15 +229,10 @@ def _function(
         bound = UNFUSED_ULP if fmt is FLOAT64 else ONCE_ULP
         if is_catalogued and all(getattr(stated, which) == 0 for stated in entry.bounds.values()):
             bound = 0.0
-        elif which == "slope" and isinstance(entry, Entry) and accuracy.gate(entry) is not None:
+        elif which == "slope" and entry.nin == 1 and accuracy.gate(entry) is not None:
             bound = max(bound, 2 * ONCE_ULP)  # the scale may be half the slope
-    inputs = tuple((name, name) for name in kernels.input_names(entry, quantity))
-    outputs: tuple[str, ...] = ("y",)
-    if isinstance(entry, GatedEntry):
-        inputs = (("gate", "a"), ("other", "b"), *inputs[2:])
-        outputs = outputs if len(roots) == 1 else ("da", "db")
-        if entry.position == "second":
-            inputs, roots = (("other", "a"), ("gate", "b"), *inputs[2:]), roots[::-1]
+    inputs = tuple((name, name) for name in entry.inputs(quantity))
+    outputs = ("y",) if len(roots) == 1 else tuple(f"d{name}" for name in entry.operands)
     return EmittedFunction(
         name=entry.name,
         quantity=quantity,
@@ -261,19 +254,18 @@ def _limits(arithmetic: Format) -> list[str]:
     return [part for name in LIMITS for part in (name, f"{name}.lo")]
 
 
-def _takes_float64(entry: Entry | GatedEntry) -> bool:
+def _takes_float64(entry: Entry) -> bool:
     """Return whether float32 results are rounded from float64, as in `routes`."""
     if entry.user is not None and not entry.user.fast:
         return True
     return any(0 < abs(p.default) < SMALL_PARAMETER for p in entry.parameters)
 
 
-def _heading(entry: Entry | GatedEntry, general: bool) -> Iterable[str]:
-    formulas = [f"{entry.name}(x) = {entry.formula}"]
-    if isinstance(entry, GatedEntry):
-        formulas = [f"{entry.name}(a, b) = {entry.formula}"]
-        if entry.factor is None:
-            formulas += [f"{entry.act.name}(x) = {entry.act.formula}"]
+def _heading(entry: Entry, general: bool) -> Iterable[str]:
+    formulas = [f"{entry.name}({', '.join(entry.operands)}) = {entry.formula}"]
+    if entry.gating is not None and entry.gating.factor is None:
+        activation = entry.gating.activation
+        formulas += [f"{activation.name}(x) = {activation.formula}"]
     for formula in formulas:
         yield from wrap(formula, WIDTH, subsequent_indent="    ")
     for p in entry.parameters:
@@ -283,7 +275,7 @@ def _heading(entry: Entry | GatedEntry, general: bool) -> Iterable[str]:
         yield from wrap(entry.paper, WIDTH, subsequent_indent="    ")
 
 
-def _ranges(entry: Entry | GatedEntry, formats: Sequence[Format], general: bool) -> Iterable[str]:
+def _ranges(entry: Entry, formats: Sequence[Format], general: bool) -> Iterable[str]:
     """Return the parameters for which the bounds of functions that take them hold, if not all."""
     if general:
         for name, where in entry.bounded_where.items():

@@ -31,7 +31,6 @@ from softgate.frameworks.torch import low_memory_feed_forward as low_memory
 from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Explanation
-from softgate.runtime.gated import Gated
 
 from . import modules
 from .modules import NAME_SOURCES
@@ -244,7 +243,7 @@ class GatedFeedForward(_Block):
     d_hidden : int, optional
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
-    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"}, Gated or \
+    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"} or \
 Activation
         The gated activation, in any spelling ("SwiGLU"), or the activation of the gate.
     bias, dropout, hidden_dropout, save, **parameters
@@ -270,7 +269,7 @@ Activation
         self,
         d_model: int,
         d_hidden: int | None = None,
-        activation: str | Gated | Activation = "swiglu",
+        activation: str | Activation = "swiglu",
         bias: bool = False,
         dropout: float = 0.0,
         save: Save = "preactivation",

@@ -27,7 +27,6 @@ from softgate.frameworks.block_arguments import (
     is_gated,
 )
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 from .feed_forward import FeedForward, GatedFeedForward, Save
 from .modules import NAME_SOURCES
@@ -232,7 +231,7 @@ class TransformerBlock(nn.Module):
         d_model: int,
         n_heads: int,
         d_hidden: int,
-        activation: str | Activation | Gated | nn.Module = "gelu",
+        activation: str | Activation | nn.Module = "gelu",
         norm: Norm = "post",
         batch_first: bool = False,
         causal: bool = False,

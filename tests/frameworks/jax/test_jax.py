@@ -27,7 +27,6 @@ from xla_once import quick_flags, quick_options, run_once
 import softgate as sg
 import softgate.jax
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 SMOOTH = np.array([-2.3, -1.1, -0.4, 0.3, 0.9, 1.7, 3.6], np.float32)
 """Points at none of which any activation of the catalogue has a kink."""
@@ -310,7 +309,7 @@ GATED = list(sg.gated().values())
 
 
 @pytest.mark.parametrize("function", GATED, ids=[function.name for function in GATED])
-def test_gated_functions(function: Gated) -> None:
+def test_gated_functions(function: Activation) -> None:
     rng = np.random.default_rng(1)
     a, b, grad = (rng.normal(size=(3, 4)).astype(np.float32) for _ in range(3))
     arrays = [jnp.asarray(x) for x in (a, b, grad)]

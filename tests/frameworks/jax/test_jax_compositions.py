@@ -111,7 +111,7 @@ def test_reductions_of_any_length(n: int) -> None:
 def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
     # Why the tests above exist: without `unscale` and `keep`, 2**-64 times 2**-64 is flushed to 0.
     kernel = KernelArithmetic(FLOAT32, fused=False)
-    (graph,) = without_fma(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
+    (graph,) = without_fma(FLOAT32, *sg.sigmoid.entry.trace("value", kernel))
     assert [graph.op, graph.args[0].op] == ["keep", "unscale"]
     product = graph.graph.node("mul", *graph.args[0].args)
     form = framework_source.form(product, stable_dialect(FLOAT32))

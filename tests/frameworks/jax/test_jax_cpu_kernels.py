@@ -25,7 +25,6 @@ import softgate.jax
 from softgate.frameworks.jax import cpu_kernels
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 WORDS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -129,7 +128,7 @@ def test_two_formulas_of_one_name_are_two_kernels() -> None:
 
 @pytest.mark.parametrize("bits", [32, 16])
 @pytest.mark.parametrize("function", sg.gated().values(), ids=sg.gated())
-def test_gated_functions(function: Gated, bits: int) -> None:
+def test_gated_functions(function: Activation, bits: int) -> None:
     """In float32, and in one of the 16-bit formats, in turn."""
     place = list(sg.gated().values()).index(function)
     dtype = np.float32 if bits == 32 else (np.float16, ml_dtypes.bfloat16)[place % 2]

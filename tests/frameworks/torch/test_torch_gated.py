@@ -15,7 +15,7 @@ from torch import Tensor
 import softgate as sg
 import softgate.torch.functional as F
 from softgate.frameworks.torch import openmp
-from softgate.runtime.gated import Gated
+from softgate.runtime.activation import Activation
 
 
 @pytest.fixture(autouse=True)
@@ -26,16 +26,17 @@ def threads_as_found() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def product(function: Gated, a: Tensor, b: Tensor) -> Tensor:
+def product(function: Activation, a: Tensor, b: Tensor) -> Tensor:
     """What a gated function means, from the functions of its operands and torch's own product."""
-    gate, other = (a, b) if function.entry.position == "first" else (b, a)
-    result: Tensor = function.act(gate) * (function.factor or (lambda x: x))(other)
+    gate, other = (a, b) if function.position(None) == "first" else (b, a)
+    assert function.gate_activation is not None
+    result: Tensor = function.gate_activation(gate) * (function.factor or (lambda x: x))(other)
     return result
 
 
 @EACH_DTYPE
 @EACH
-def test_tensors_have_the_bits_of_arrays(function: Gated, dtype: torch.dtype) -> None:
+def test_tensors_have_the_bits_of_arrays(function: Activation, dtype: torch.dtype) -> None:
     a, b, grad = (sample(40, 25, seed=seed, dtype=dtype) for seed in range(3))
     arrays = [as_numpy(x) for x in (a, b, grad)]
     pairs = [(function(a, b), function(*arrays[:2]))]
@@ -56,7 +57,7 @@ def test_tensors_have_the_bits_of_arrays(function: Gated, dtype: torch.dtype) ->
 
 @EACH_DTYPE
 @EACH
-def test_gradients_have_the_bits_of_arrays(function: Gated, dtype: torch.dtype) -> None:
+def test_gradients_have_the_bits_of_arrays(function: Activation, dtype: torch.dtype) -> None:
     a, b = (sample(30, 8, seed=seed, dtype=dtype, requires_grad=True) for seed in (0, 1))
     grad = sample(30, 8, seed=2, dtype=dtype)
     function(a, b).backward(grad)
@@ -135,7 +136,7 @@ def test_halves_of_any_strides(view: str, axis: int) -> None:
 
 
 @EACH
-def test_operands_broadcast(function: Gated) -> None:
+def test_operands_broadcast(function: Activation) -> None:
     a, b = sample(5, 1, requires_grad=True), sample(6, seed=1, requires_grad=True)
     results, expected = function(a, b), product(function, a, b)
     torch.testing.assert_close(results, expected)
@@ -192,7 +193,7 @@ def test_only_the_operands_are_kept() -> None:
 
 @pytest.mark.parametrize("frozen", [0, 1])
 @EACH
-def test_what_is_frozen_gets_no_gradient(function: Gated, frozen: int) -> None:
+def test_what_is_frozen_gets_no_gradient(function: Activation, frozen: int) -> None:
     operands = [sample(6), sample(6, seed=1)]
     expected = function.slope(*operands)
     operands[1 - frozen].requires_grad_()

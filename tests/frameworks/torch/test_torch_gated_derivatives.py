@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import softgate as sg
-from softgate.runtime.gated import Gated
+from softgate.runtime.activation import Activation
 
 # torch itself still uses, in forward mode and in inductor, what it deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
@@ -42,7 +42,7 @@ class Count(TorchDispatchMode):
 
 
 @EACH
-def test_first_and_second_derivatives(function: Gated) -> None:
+def test_first_and_second_derivatives(function: Activation) -> None:
     def bends(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         result = function.curvature(a, b)
         return result.first + result.second, result.mixed  # the one that is 0 has no derivative
@@ -63,7 +63,7 @@ def test_first_and_second_derivatives(function: Gated) -> None:
 
 
 @EACH
-def test_functorch(function: Gated) -> None:
+def test_functorch(function: Activation) -> None:
     a, b = sample(7), sample(7, seed=1)
     slopes, bend = function.slope(a, b), function.curvature(a, b)
     near = {"rtol": 1e-12, "atol": 1e-12}
@@ -176,7 +176,7 @@ def test_what_is_compiled_is_the_kernel() -> None:
 class Model(torch.nn.Module):
     """A gated function as an exporter wants it."""
 
-    def __init__(self, function: Gated) -> None:
+    def __init__(self, function: Activation) -> None:
         super().__init__()
         self.function = function
 
@@ -186,7 +186,7 @@ class Model(torch.nn.Module):
 
 
 @EACH
-def test_export_needs_no_softgate_to_run(function: Gated) -> None:
+def test_export_needs_no_softgate_to_run(function: Activation) -> None:
     a, b = sample(5, dtype=torch.float32), sample(5, seed=1, dtype=torch.float32)
     program = torch.export.export(Model(function), (a, b))
     used = {str(node.target) for node in program.graph.nodes if node.op == "call_function"}

@@ -17,7 +17,6 @@ from softgate.lower.notation import NAMESPACE
 from softgate.plotting.palette import style
 from softgate.plotting.polylines import curve
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.studies.properties.card import HEIGHT, WIDTH, highlights, lines, place, tick
 
 MATH = f"{{{NAMESPACE}}}math"
@@ -60,13 +59,13 @@ def test_a_card_is_whole_and_inert(activation: Activation) -> None:
 
 
 @pytest.mark.parametrize("gated", list(sg.gated().values()), ids=list(sg.gated()))
-def test_two_inputs_have_a_card_without_a_curve(gated: Gated) -> None:
+def test_two_inputs_have_a_card_without_a_curve(gated: Activation) -> None:
     root = parsed(gated._repr_html_())
     annotation = root.find(f".//{MATH}//{{{NAMESPACE}}}annotation")
     assert annotation is not None
     assert annotation.text == gated.latex
     operands = [e.text for e in root.iter(f"{{{NAMESPACE}}}mi")][1:3]
-    assert operands[0 if gated.entry.position == "first" else 1] == "gate"
+    assert operands == ["a", "b"]
     assert root.find(f".//{SVG}svg") is None
     with pytest.raises(ValueError, match=gated.name):
         sg.plot(gated)  # type: ignore[list-item]

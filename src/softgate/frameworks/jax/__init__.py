@@ -6,7 +6,7 @@ a primitive that XLA lowers to a kernel or to the stable form in operators.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from softgate.records.packages import check, missing
 
@@ -18,7 +18,6 @@ else:
     check("jax", jax.__version__)
 
 from softgate.runtime.dispatch import Call, Explanation
-from softgate.runtime.gated import Gated
 
 from ..gated import gate_and_other
 from . import cpu_kernels, float8, gated
@@ -33,9 +32,6 @@ from .operands import (
     wide,
 )
 
-if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation
-
 _usual: dict[object, Function] = {}
 """The functions of calls without parameters: for small arrays Python's overhead dominates."""
 
@@ -49,11 +45,11 @@ def compute(call: Call) -> Any:
         call.parameters,
     )
     refuse_out(call)
-    if isinstance(function, Gated):
+    if function.nin == 2:
         return gated.compute(call)
     if float8.is_narrow(*call.operands):
         return float8.compute(call)
-    activation = cast("Activation", function)
+    activation = function
     if quantity == "backward":
         x, grad = together(*call.operands)
         bound, arrays = bind_operands(activation, x, arithmetic, parameters)
@@ -77,11 +73,12 @@ def compute(call: Call) -> Any:
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
     function = call.function
-    if isinstance(function, Gated):
+    if function.nin == 2:
         value = gated.converted(call._replace(quantity="value"))
         array, _ = gate_and_other(value, gated.OPERATORS)
         bound, _ = bind_operands(function, array, call.arithmetic, call.parameters)
-        form = f"the stable form of {function.entry.act.name}, times the other operand,"
+        assert function.gate_activation is not None
+        form = f"the stable form of {function.gate_activation.name}, times the other operand,"
         shape = array.shape if len(call.operands) == 2 else value.operands[0].shape
         kernels = gated.kernels_of(call, array)
         route = None if kernels is None else kernels.route(call.quantity)
@@ -89,9 +86,7 @@ def explain(call: Call) -> Explanation:
         return float8.explain(call)
     else:
         array = as_float(call.operands[0])
-        bound, _ = bind_operands(
-            cast("Activation", function), array, call.arithmetic, call.parameters
-        )
+        bound, _ = bind_operands(function, array, call.arithmetic, call.parameters)
         form = "the definition" if bound.uses_definition else "the stable form"
         shape = array.shape
         route = bound.route(call.quantity, storage_of(array)) if bound.native else None

@@ -31,7 +31,6 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import Format
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.routes import Route
@@ -118,7 +117,7 @@ class Computation:
     operators do. Calls that differ in their values only are equal then, and compiled once.
     """
 
-    entry: Entry | GatedEntry
+    entry: Entry
     quantity: str
     storage: Format
     arithmetics: tuple[Format | None, Format]

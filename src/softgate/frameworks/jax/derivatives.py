@@ -41,7 +41,6 @@ from .cpu_kernels import Computation, as_words
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
-    from softgate.catalogue.gated import GatedEntry
 
 TERMS = 20
 """Terms of the series of exp(z)·(1 - z) - 1, |z| < 1: the next is below an ulp of float64."""
@@ -281,12 +280,11 @@ bound_activation = lru_cache(maxsize=1024)(ParameterizedActivation)
 """Cached, so that each is constructed and traced once."""
 
 
-def kernel_route(
-    entry: Entry | GatedEntry, quantity: str, fmt: Format, storage: Format, key: Key
-) -> Route:
+def kernel_route(entry: Entry, quantity: str, fmt: Format, storage: Format, key: Key) -> Route:
     """Return the route of a kernel for arrays of `storage`, whose operators compute in `fmt`."""
     arithmetic = FLOAT64 if fmt is FLOAT64 and storage.bits < 64 else None
-    return Route(entry, quantity, storage, arithmetic, key)
+    gate_first = entry if entry.gating is None else entry.gated_by("first")
+    return Route(gate_first, quantity, storage, arithmetic, key)
 
 
 @lru_cache(maxsize=1024)
@@ -302,7 +300,8 @@ def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]
     names = [*symbolic, *(LIMITS if entry.user else ())]
     if fmt is FLOAT32:
         names = [part for name in names for part in (name, f"{name}.lo")]
-    form = stable_form(entry.trace(quantity, f, **fixed), fmt, tuple(names))
+    (root,) = entry.trace(quantity, f, **fixed)
+    form = stable_form(root, fmt, tuple(names))
     real = _real(fmt)
 
     def core(x: jax.Array, *parameters: Any) -> jax.Array:

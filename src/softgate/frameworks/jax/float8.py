@@ -63,7 +63,7 @@ def _bind(call: Call, dtype: Any) -> Tabulated:
                 f"{call.function.name} of {dtype} with the array {name}: tables need numbers as "
                 "parameters; convert x to float32 first"
             )
-    activation = cast("Activation", call.function)
+    activation = call.function
     return _tabulated(activation, activation.check_parameters(call.parameters), _DTYPES[dtype])
 
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from softgate.formula.formats import FLOAT64, Format, format_of
+from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Call
-from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
 from ..gated import Operators, compute_gated, gate_and_other, in_order
@@ -45,7 +45,7 @@ def compute(call: Call) -> Any:
     results = kernels.function(call.quantity)(*operands)
     if call.quantity == "value":
         return results[0]
-    by_gate, second = results
+    by_gate, second = results[:2]
     return in_order(call, by_gate, second, OPERATORS)
 
 
@@ -56,14 +56,14 @@ def converted(call: Call) -> Call:
     if len(operands) == 1:
         operands = (as_float(operands[0]),)
     else:
-        cast(Gated, call.function).no_axis(call.axis)
+        call.check_axis()
         operands = together(*operands)
     return call._replace(operands=(*operands, *grad))
 
 
 def kernels_of(call: Call, gate: jax.Array) -> GatedKernels | None:
     """Return the kernels for a call whose gate has the dtype of `gate`; None if operators run."""
-    function = cast(Gated, call.function)
+    function = call.function
     grad = call.operands[-1:] if call.quantity == "backward" else ()
     bound, _ = bind_operands(function, gate, call.arithmetic, call.parameters)
     storage = format_of(jnp.result_type(gate, *grad))
@@ -81,7 +81,7 @@ class GatedKernels:
     `fmt` is the arithmetic of the operators that replace the kernels.
     """
 
-    def __init__(self, function: Gated, fmt: Format, key: Key, storage: Format) -> None:
+    def __init__(self, function: Activation, fmt: Format, key: Key, storage: Format) -> None:
         self.gated, self.fmt, self.key, self.storage = function, fmt, key, storage
         self._functions: dict[str, Callable[..., Any]] = {}
 
@@ -153,7 +153,7 @@ class GatedKernels:
             gate="first",
         )
         results = compute_gated(call, OPERATORS)
-        return [results] if quantity == "value" else list(results)[:2]
+        return [results] if quantity == "value" else list(results)
 
     def _composed_tangents(
         self, quantity: str, arrays: Any, constants: Any, tangents: Any

@@ -13,7 +13,6 @@ import numpy as np
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call
-from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
 from . import cpu_kernels
@@ -52,7 +51,7 @@ def together(*operands: Any) -> tuple[jax.Array, ...]:
 
 
 def bind_operands(
-    function: Activation | Gated,
+    function: Activation,
     x: jax.Array,
     arithmetic: str | None,
     parameters: Mapping[str, Any],
@@ -61,7 +60,7 @@ def bind_operands(
 
     For a gated function, those of its gate's activation.
     """
-    entry = function.entry.act if isinstance(function, Gated) else function.entry
+    entry = function.entry if function.gate_activation is None else function.gate_activation.entry
     arrays = {name: value for name, value in parameters.items() if _is_array(value)}
     numbers = {name: value for name, value in parameters.items() if name not in arrays}
     key = function.check_parameters({**numbers, **_placeholders(entry, arrays, numbers)})
@@ -84,7 +83,7 @@ def bind_operands(
     )
 
 
-def _recompiles(function: Activation | Gated, x: jax.Array, key: Key) -> bool:
+def _recompiles(function: Activation, x: jax.Array, key: Key) -> bool:
     """Return whether the primitive would make another platform compile once for each parameter.
 
     Tables are made for fixed parameters, so with these the primitive of 16-bit arrays is another

@@ -12,7 +12,7 @@ of two numbers the result may not be the nearest, as a kernel's is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from softgate.records.packages import check as check_version
 from softgate.records.packages import missing
@@ -26,7 +26,6 @@ else:
 
 from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call, Explanation
-from softgate.runtime.gated import Gated
 from softgate.runtime.threads import POOL
 
 from ..gated import gate_and_other, in_order, refuse_out
@@ -35,7 +34,7 @@ from .cpu_kernels import ACCEPTED, DTYPES, on_cpu
 from .derivatives import OPERATORS, STABLE, derivatives
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation, Function
+    from softgate.runtime.activation import Activation
 
 
 def _exclude_from_autograph() -> None:
@@ -56,9 +55,9 @@ def compute(call: Call) -> Any:
     """Return the results of a call as tensors, differentiable."""
     function = call.function
     refuse_out(call)
-    if isinstance(function, Gated):
+    if function.nin == 2:
         return _gated(call._replace(operands=_tensors(function, call.operands)))
-    slope = call.parameters.get(cast("Activation", function).entry.tensor_slope)
+    slope = call.parameters.get(function.entry.tensor_slope)
     if call.quantity == "value" and tf.is_tensor(slope):
         # One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
         x = _tensor(function, call.operands[0])
@@ -93,7 +92,7 @@ def _broadcast(*operands: Any) -> tuple[Any, ...]:
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
     function, quantity = call.function, call.quantity
-    if isinstance(function, Gated):
+    if function.nin == 2:
         operands = _tensors(function, call.operands)
         value = call._replace(quantity="value", operands=operands)
         x, _ = gate_and_other(value, OPERATORS)
@@ -126,7 +125,7 @@ def explain(call: Call) -> Explanation:
     )
 
 
-def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors(function: Activation, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands of one dtype, which numbers take; raise if tensors have different ones."""
     for operand in operands:
         _dense(function, operand)
@@ -137,18 +136,18 @@ def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(_tensor(function, tf.convert_to_tensor(x, dtype)) for x in operands)
 
 
-def _tensor(activation: Function, x: Any) -> Any:
+def _tensor(activation: Activation, x: Any) -> Any:
     """Return a tensor, or a variable's value; raise if there is no kernel for its dtype."""
     _dense(activation, x)
     x = tf.convert_to_tensor(x)
     if x.dtype not in DTYPES or (DTYPES[x.dtype].itemsize == 1 and not on_cpu(x)):
         raise TypeError(f"{activation.name} of a {x.dtype.name} tensor: expected {ACCEPTED}")
-    if isinstance(activation, Gated):
+    if activation.nin == 2:
         activation.route("value", DTYPES[x.dtype])  # raises for float8
     return x
 
 
-def _dense(activation: Function, x: Any) -> None:
+def _dense(activation: Activation, x: Any) -> None:
     name = activation.name
     if isinstance(x, tf.RaggedTensor):
         raise TypeError(
@@ -162,6 +161,6 @@ def _dense(activation: Function, x: Any) -> None:
         )
 
 
-def _bind(function: Function, call: Call) -> Any:
+def _bind(function: Activation, call: Call) -> Any:
     check_arithmetic(call.arithmetic)
     return derivatives(function, function.check_parameters(call.parameters), call.arithmetic)

@@ -19,7 +19,6 @@ from softgate.formula.trace import LIMITS
 from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
 from softgate.runtime.dispatch import Call
-from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
 from ..asymptotes import asymptotes
@@ -28,7 +27,7 @@ from . import cpu_kernels
 from .cpu_kernels import DTYPES, GraphFunction, OpKernel, array_of, has_tangent, on_cpu
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation, Function
+    from softgate.runtime.activation import Activation
 
 Form = Callable[..., Any]
 Parameters = tuple[tuple[str, float], ...]
@@ -45,8 +44,11 @@ OPERATORS = Operators(
 class Quantities:
     """A function with fixed parameters at tensors, eager or symbolic: kernels or operators."""
 
-    def __init__(self, function: Function, parameters: Parameters, arithmetic: str | None) -> None:
-        self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
+    def __init__(
+        self, function: Activation, parameters: Parameters, arithmetic: str | None
+    ) -> None:
+        self.parameters, self.arithmetic = parameters, arithmetic
+        self.function = function if function.nin == 1 else function.bind(gate="first")
         self._forms: dict[tuple[str | int, Format], Form] = {}
         self._kernels: dict[tuple[str, Any], OpKernel] = {}
         self._graph_functions: dict[tuple[str, Any, bool], GraphFunction] = {}
@@ -221,7 +223,7 @@ class GatedDerivatives(Quantities):
     of the activation's derivatives and products.
     """
 
-    function: Gated
+    function: Activation
 
     def __call__(self, quantity: str, *operands: Any) -> tuple[Any, ...]:
         """Return the results of a quantity, differentiable: one or two."""
@@ -296,7 +298,7 @@ def _here(x: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def derivatives(function: Function, parameters: Parameters, arithmetic: str | None) -> Any:
+def derivatives(function: Activation, parameters: Parameters, arithmetic: str | None) -> Any:
     """Return the derivatives of a function with these parameters, each form built once."""
-    made: Any = GatedDerivatives if isinstance(function, Gated) else Derivatives
+    made: Any = GatedDerivatives if function.nin == 2 else Derivatives
     return made(function, parameters, arithmetic)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from softgate.records.packages import check as check_version
 from softgate.records.packages import missing
@@ -29,7 +29,6 @@ from torch.compiler import is_dynamo_compiling
 
 from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
-from softgate.runtime.gated import Gated
 
 from ..gated import refuse_out
 from . import openmp, operators, proxies, registration, small_tensors
@@ -59,9 +58,9 @@ def compute(call: Call) -> Any:
         call.arithmetic,
         call.parameters,
     )
-    if isinstance(function, Gated):
+    if function.nin == 2:
         return compute_gated(function, call)
-    activation = cast("Activation", function)
+    activation = function
     slopes = parameters.get(activation.entry.tensor_slope)
     if isinstance(slopes, Tensor):
         name = activation.name
@@ -194,9 +193,9 @@ def check_dtype(bound: BoundActivation, x: Tensor) -> None:
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
     function, quantity = call.function, call.quantity
-    if isinstance(function, Gated):
+    if function.nin == 2:
         return explain_gated(function, call)
-    activation, x = cast("Activation", function), call.operands[0]
+    activation, x = function, call.operands[0]
     bound: BoundActivation = bind(activation, call.arithmetic, call.parameters)
     by_torch = Explanation(
         activation=activation.name,

@@ -27,8 +27,8 @@ import torch
 
 from softgate import __version__
 from softgate.lower import inductor
-from softgate.runtime.activation import finite_number
 from softgate.runtime.dispatch import Explanation
+from softgate.runtime.parameters import finite_number
 from softgate.runtime.routes import Route
 
 from . import decompositions

@@ -27,8 +27,7 @@ from .huge_pages import empty_like
 from .small_tensors import Table
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation, Function
-    from softgate.runtime.gated import Gated
+    from softgate.runtime.activation import Activation
     from softgate.runtime.routes import Route, Runner
 
 DTYPES: dict[torch.dtype, np.dtype[Any]] = {
@@ -67,7 +66,7 @@ class BoundFunction:
     )  # fmt: skip
 
     def __init__(
-        self, function: Function, key: str, parameters: Parameters, arithmetic: str | None
+        self, function: Activation, key: str, parameters: Parameters, arithmetic: str | None
     ) -> None:
         self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
         self.key, self.values = key, [value for _, value in parameters]
@@ -155,11 +154,11 @@ class BoundGated(BoundFunction):
     """A gated function with fixed parameters: two operands, one or two results."""
 
     __slots__ = ("act", "factor", "in_rows")
-    function: Gated
+    function: Activation
 
     def __init__(
         self,
-        gated: Gated,
+        gated: Activation,
         key: str,
         parameters: Parameters,
         arithmetic: str | None,
@@ -171,6 +170,12 @@ class BoundGated(BoundFunction):
         """The functions of gate and other operand, from which second derivatives are composed."""
         self.in_rows: dict[tuple[str, torch.dtype], Route] = {}
 
+    def route(self, quantity: str, dtype: torch.dtype) -> Route:
+        """Return the route of tensors of `dtype`, of which the first is the gate."""
+        super().route(quantity, dtype)  # raises for a dtype without kernels
+        gate_first = self.function.bind(gate="first")
+        return gate_first.route(quantity, DTYPES[dtype], self.arithmetic, dict(self.parameters))
+
     def value(self, gate: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         """Return act(gate)·other for CPU tensors of one shape and dtype."""
         return self.compute("value", gate, other)[0]
@@ -178,7 +183,7 @@ class BoundGated(BoundFunction):
     def compute(self, quantity: str, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the results of a quantity for CPU tensors of one shape and dtype."""
         gate = operands[0]
-        count = 1 if quantity == "value" else 2
+        count = self.function.entry.results(quantity)
         results = tuple([empty_like(gate) for _ in range(count)])
         runner = self.runners.get((quantity, gate.dtype))
         if runner is not None and all(x.is_contiguous() and not x.is_neg() for x in operands):

@@ -32,10 +32,9 @@ from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
 
 
-def compute_gated(function: Gated, call: Call) -> Any:
+def compute_gated(function: Activation, call: Call) -> Any:
     """Return the results of a call, gradients included.
 
     Slope and backward of one tensor have its shape; those of two are in the order of the operands.
@@ -61,7 +60,7 @@ def compute_gated(function: Gated, call: Call) -> Any:
             return torch.nested.as_nested_tensor(parts)
         gate, other = halves(operands[0], dim, gate_first)
     else:
-        function.no_axis(call.axis)
+        call.check_axis()
         a, b = _together(*operands)
         if isinstance(grad, Tensor):
             a, b = (x.expand(torch.broadcast_shapes(x.shape, grad.shape)) for x in (a, b))
@@ -87,7 +86,7 @@ def compute_gated(function: Gated, call: Call) -> Any:
 
 
 def _compiled(
-    function: Gated,
+    function: Activation,
     gate: Tensor,
     other: Tensor,
     arithmetic: str | None,
@@ -115,7 +114,7 @@ def product(bound: BoundGated, gate: Tensor, other: Tensor) -> Tensor:
 
 
 def _derivatives(
-    function: Gated,
+    function: Activation,
     quantity: str,
     gate: Tensor,
     other: Tensor,
@@ -133,7 +132,7 @@ def _derivatives(
         return composed(function, quantity, *rest)
     operands = (gate, other) if grad is None else (gate, other, grad)
     if all(plain(x) for x in operands) and not _recorded(*operands):
-        return bound.compute(quantity, *operands)
+        return bound.compute(quantity, *operands)[:2]
     operators.prepare_sharding(*operands)
     if quantity == "curvature":
         key, values, wider = bound.act.arguments
@@ -150,7 +149,7 @@ def _derivatives(
 
 
 def composed(
-    function: Gated,
+    function: Activation,
     quantity: str,
     gate: Tensor,
     other: Tensor,
@@ -159,7 +158,8 @@ def composed(
     parameters: Mapping[str, float],
 ) -> tuple[Tensor, ...]:
     """Return a quantity composed of the functions of gate and other operand, and products."""
-    act, options = function.act, cast(dict[str, Any], {"arithmetic": arithmetic, **parameters})
+    act, options = function.gate_activation, dict[str, Any](arithmetic=arithmetic, **parameters)
+    assert act is not None
     factor = other if function.factor is None else function.factor(other, **options)
     if quantity == "value":
         return (act(gate, **options) * factor,)
@@ -176,10 +176,10 @@ def composed(
     return by_gate, by_other
 
 
-def fast_path(function: Gated) -> Callable[..., Tensor]:
+def fast_path(function: Activation) -> Callable[..., Tensor]:
     """Return a function that computes the value of plain tensors with the least overhead."""
     bound: BoundGated = bind(function, None, function.parameters)
-    name, gate_first = function.name, function.entry.position == "first"
+    name, gate_first = function.name, function.position(None) == "first"
     binary, table = small_tensors.operators().binary, bound.tables["value"]
     compiling = is_dynamo_compiling
 
@@ -211,7 +211,10 @@ def _of_halves(bound: BoundGated, x: Tensor, dim: int, gate_first: bool) -> Tens
 
 @constant_when_compiled
 def _constants(
-    parameters: Mapping[str, float], function: Gated, arithmetic: str | None, dtype: torch.dtype
+    parameters: Mapping[str, float],
+    function: Activation,
+    arithmetic: str | None,
+    dtype: torch.dtype,
 ) -> Any:
     """Return an operator's arguments for the kernels, and the parameters; checked in tracing."""
     bound = bind(function, arithmetic, dict(parameters))
@@ -224,7 +227,9 @@ def _constants(
 def gated_with(activation: Activation) -> BoundGated | None:
     """Return the kernels of the catalogue's act(gate)·other with this gate, or None."""
     for function in gated_functions().values():
-        same_gate = function.entry.act.definition is activation.entry.definition
+        gating = function.entry.gating
+        assert gating is not None
+        same_gate = gating.activation.definition is activation.entry.definition
         if same_gate and function.factor is None:
             values = activation.parameters
             return cast(BoundGated, bind(function.bind(**values), None, values))
@@ -247,7 +252,7 @@ def _recorded(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def explain_gated(function: Gated, call: Call) -> Explanation:
+def explain_gated(function: Activation, call: Call) -> Explanation:
     """Return how a call is computed."""
     operands = as_floats(*call.operands)
     gate, other = gate_and_other(function, operands, call.axis, call.gate)
@@ -265,9 +270,10 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         threads=torch.get_num_threads(),
     )
     if composes(gate, other):
-        factor = function.entry.factor
+        factor = function.factor
         times = "the other operand" if factor is None else factor.name
-        how = f"{function.entry.act.name} in torch operators, times {times}"
+        assert function.gate_activation is not None
+        how = f"{function.gate_activation.name} in torch operators, times {times}"
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
     explanation = replace(explanation, memory=bound.memory(gate, other), threads=threads)
@@ -275,13 +281,13 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
 
 
 def gate_and_other(
-    function: Gated, operands: tuple[Any, ...], axis: Any, gate: str | None
+    function: Activation, operands: tuple[Any, ...], axis: Any, gate: str | None
 ) -> tuple[Tensor, Tensor]:
     """Return the gate and the other operand of a call, in one shape and format."""
     gate_first = function.position(gate) == "first"
     if len(operands) == 1:
         return halves(operands[0], _split_axis(function.name, operands[0], axis), gate_first)
-    function.no_axis(axis)
+    Call(function, "value", operands, axis=axis).check_axis()
     a, b = _together(*operands)
     return (a, b) if gate_first else (b, a)
 

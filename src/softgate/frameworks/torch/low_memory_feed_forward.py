@@ -31,7 +31,6 @@ from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
 
 SLAB_TOKENS = 512
 """Most tokens in a slab on one thread: enough for the products, few for the hidden layer's memory.
@@ -42,7 +41,7 @@ Twice as many on several threads, which wait for each other after each product a
 class HiddenLayer:
     """The hidden layer function(h) or function(gate, up) of its pre-activations; differentiable."""
 
-    def __init__(self, function: Activation | Gated) -> None:
+    def __init__(self, function: Activation) -> None:
         self.function: Any = function
 
     def value(self, *inputs: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import torch
@@ -26,16 +26,15 @@ from torch import Tensor
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
 
-from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, gated
 
 from .cpu_kernels import BoundActivation, BoundFunction, BoundGated, matched
 from .registration import define, failures, has_kernel, implement, library
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation, Function
+    from softgate.runtime.activation import Activation
 
-_users: WeakValueDictionary[str, Function] = WeakValueDictionary()
+_users: WeakValueDictionary[str, Activation] = WeakValueDictionary()
 """Functions outside of the catalogue, by their key."""
 _bound: dict[tuple[str, tuple[float, ...], str], BoundFunction] = {}
 
@@ -44,7 +43,7 @@ FINGERPRINT = "#"
 """What precedes a fingerprint of the formulas in the key of a function in a compiled graph."""
 
 
-def key_of(function: Function) -> str:
+def key_of(function: Activation) -> str:
     """Return the string by which operators refer to a function."""
     known = functions().get(function.name) or _parts().get(function.name)
     if known is not None and known.entry is function.entry:
@@ -55,9 +54,13 @@ def key_of(function: Function) -> str:
 
 
 @cache
-def _parts() -> dict[str, Function]:
+def _parts() -> dict[str, Activation]:
     """Return the activations and factors that only gated functions have, by name."""
-    parts = (part for function in gated().values() for part in (function.act, function.factor))
+    parts = (
+        part
+        for function in gated().values()
+        for part in (function.gate_activation, function.factor)
+    )
     return {part.name: part for part in parts if part is not None and part.name not in functions()}
 
 
@@ -71,22 +74,22 @@ def bound_of(key: str, parameters: list[float], arithmetic: str) -> Any:
         if function is None:
             raise RuntimeError(f"the function {key!r} of a traced graph no longer exists")
         values = tuple(zip(function.parameters, parameters, strict=True))
-        if isinstance(function, Gated):
-            act = bound_of(function.entry.act.name, parameters, arithmetic)
+        if function.nin == 2:
+            assert function.gate_activation is not None
+            act = bound_of(function.gate_activation.name, parameters, arithmetic)
             factor = None
-            if function.entry.factor is not None:
-                factor = bound_of(function.entry.factor.name, parameters, arithmetic)
+            if function.factor is not None:
+                factor = bound_of(function.factor.name, parameters, arithmetic)
             bound = BoundGated(function, key, values, arithmetic or None, act, factor)
         else:
-            activation = cast("Activation", function)
-            bound = BoundActivation(activation, key, values, arithmetic or None)
+            bound = BoundActivation(function, key, values, arithmetic or None)
         if len(_bound) > 1024:  # bounds the memory of a sweep over a parameter
             _bound.clear()
         _bound[index] = bound
     return bound
 
 
-def bind(function: Function, arithmetic: str | None, parameters: Mapping[str, float]) -> Any:
+def bind(function: Activation, arithmetic: str | None, parameters: Mapping[str, float]) -> Any:
     """Return the kernels of a function with these parameters, after checking them."""
     key = function.check_parameters(parameters)
     return bound_of(key_of(function), [value for _, value in key], arithmetic or "")

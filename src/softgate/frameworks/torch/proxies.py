@@ -11,9 +11,8 @@ from typing import Any, TypeVar, cast
 
 from torch.fx import Proxy
 
-from softgate.runtime.activation import Function
+from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Call, Explanation
-from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
 RECORDS_CALLS = True
@@ -50,7 +49,7 @@ def compute(call: Call) -> Proxy:
     keywords = call._replace(parameters=parameters).keywords
     if call.out is not None:
         keywords["out"] = call.out
-    if isinstance(function, Gated) and function.position(call.gate) == function.entry.position:
+    if function.position(call.gate) == function.position(None):
         keywords.pop("gate", None)
     proxy = next(operand for operand in call.operands if isinstance(operand, Proxy))
     return record(proxy, call._replace(function=function).method, call.operands, keywords)
@@ -64,7 +63,7 @@ def explain(call: Call) -> Explanation:
     )
 
 
-def _importable(call: Call) -> tuple[Function, Mapping[str, Any]]:
+def _importable(call: Call) -> tuple[Activation, Mapping[str, Any]]:
     """Return the catalogue's function and the parameters in which the call differs from it.
 
     A pickled graph refers to functions by name, and functions returned by `bind` have none. A

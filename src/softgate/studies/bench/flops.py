@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from softgate.catalogue import Entry
-from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FORMATS
 from softgate.formula.graph import COMPARISONS, Node, walk
 from softgate.runtime.kernels import Specification, is_default, traced
@@ -68,7 +67,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def kernel_operations(
-    entry: Entry | GatedEntry, quantity: str, dtype: str, parameters: Mapping[str, float]
+    entry: Entry, quantity: str, dtype: str, parameters: Mapping[str, float]
 ) -> Operations | None:
     """Return a kernel's operations per element, or None if the result is looked up in a table.
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from softgate.formula.formats import FORMATS
 from softgate.frameworks.block_arguments import check_choice, check_widths
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.machine import free_bytes, in_bytes, this_machine
 from softgate.runtime.registry import label
 
@@ -44,7 +43,7 @@ HIDDEN_TENSORS, MODEL_TENSORS = 6, 5
 class TimedLayer:
     """One layer in one phase, and its runs so far."""
 
-    function: Activation | Gated
+    function: Activation
     implementation: str
     phase: str
     block: FeedForwardBlock
@@ -76,7 +75,7 @@ def measure_layer(
 
     Parameters
     ----------
-    activations : iterable of str, Activation or Gated
+    activations : iterable of str, Activation
         Plain ones are between two linear layers; gated ones in a block of as many parameters.
         relu (for gated ones reglu) is always measured too, for comparison.
     d_model, d_hidden, tokens : int
@@ -142,22 +141,22 @@ def measure_layer(
     )
 
 
-def _functions(activations: Any) -> list[Activation | Gated]:
+def _functions(activations: Any) -> list[Activation]:
     """Return the functions to measure, each kind's reference first."""
     functions = [resolved.function(spelled) for spelled in resolved.several(activations)]
     if not functions:
         raise ValueError("activations is empty: expected at least one, such as gelu")
-    by_name: dict[str, Activation | Gated] = {}
-    for kind in (Activation, Gated):
-        chosen = [function for function in functions if isinstance(function, kind)]
+    by_name: dict[str, Activation] = {}
+    for kind, operands in (("plain", 1), ("gated", 2)):
+        chosen = [function for function in functions if function.nin == operands]
         if chosen:
-            reference = resolved.function(REFERENCES["gated" if kind is Gated else "plain"])
+            reference = resolved.function(REFERENCES[kind])
             by_name |= {_label(function): function for function in (reference, *chosen)}
     return list(by_name.values())
 
 
-def _label(function: Activation | Gated) -> str:
-    return function.name if isinstance(function, Gated) else label(function)
+def _label(function: Activation) -> str:
+    return function.name if function.nin == 2 else label(function)
 
 
 def _check_memory(d_model: int, d_hidden: int, tokens: int, dtype: str) -> None:
@@ -174,9 +173,7 @@ def _check_memory(d_model: int, d_hidden: int, tokens: int, dtype: str) -> None:
         )
 
 
-def _prepare(
-    functions: list[Activation | Gated], shape: LayerShape
-) -> tuple[list[TimedLayer], list[str]]:
+def _prepare(functions: list[Activation], shape: LayerShape) -> tuple[list[TimedLayer], list[str]]:
     """Return the layers, each run once to compile, and the activations that torch lacks."""
     from .layer_modules import IMPLEMENTATIONS, SharedLinears, inputs, make, runner
 
@@ -184,7 +181,7 @@ def _prepare(
     x, grad = inputs(shape)
     of_kind: dict[bool, SharedLinears] = {}
     for function in functions:
-        gated = isinstance(function, Gated)
+        gated = function.nin == 2
         linears = of_kind.setdefault(gated, SharedLinears(shape, gated))
         for implementation in IMPLEMENTATIONS:
             block = make(function, linears, implementation)
@@ -227,7 +224,7 @@ def _row(layer: TimedLayer, shape: LayerShape, saved: int | None) -> LayerRow:
     inside = _statistics(run.activation_ns for run in layer.runs)
     return LayerRow(
         activation=_label(layer.function),
-        kind="gated" if isinstance(layer.function, Gated) else "plain",
+        kind="gated" if layer.function.nin == 2 else "plain",
         implementation=layer.implementation,
         phase=layer.phase,
         d_hidden=layer.linears.d_hidden,

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from softgate.frameworks.torch import low_memory_feed_forward as low_memory
 from softgate.frameworks.torch.decompositions import Native, native
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.torch import FeedForward, GatedFeedForward
 
 from .layer_record import OURS, THEIRS
@@ -171,14 +170,14 @@ class SharedLinears:
 
 
 def make(
-    function: Activation | Gated, linears: SharedLinears, implementation: str
+    function: Activation, linears: SharedLinears, implementation: str
 ) -> FeedForwardBlock | None:
     """Return the layer with this activation, or None if torch has no operator for it."""
-    gated = isinstance(function, Gated)
-    act = function.act.bind(**function.parameters) if isinstance(function, Gated) else function
+    gated = function.nin == 2
+    act = function.gate_activation if gated else function
     ours = implementation == OURS
     hidden: low_memory.HiddenLayer
-    if isinstance(function, Gated) and function.factor is not None:
+    if act is None or function.factor is not None:
         if not ours:  # torch has no such operator
             return None
         hidden = low_memory.HiddenLayer(function.bind(gate="first"))

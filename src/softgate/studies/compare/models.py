@@ -28,7 +28,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from softgate.frameworks.block_arguments import gate_activation
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.torch import Stack, make
 
 from .trial import Trial
@@ -40,7 +39,7 @@ UP_STD = 0.1
 """Initial standard deviation of up(x) - 1 for inputs of mean square 1."""
 
 
-def gain(function: Activation | Gated, init: str) -> float:
+def gain(function: Activation, init: str) -> float:
     """Return the factor of the weights that follow an activation.
 
     `init` is "he": √2 for all; "fitted": the activation's gain; or "rows": 1, for weights of norm
@@ -59,7 +58,7 @@ def gain(function: Activation | Gated, init: str) -> float:
         return math.sqrt(2)
     if init == "rows":
         return 1.0
-    activation = gate_activation(function) if isinstance(function, Gated) else function
+    activation = gate_activation(function) if function.nin == 2 else function
     fitted = activation.properties.gain
     if fitted is None:
         raise ValueError(
@@ -126,7 +125,7 @@ class GatedLayer(nn.Module):
     factors would fit noise.
     """
 
-    def __init__(self, inputs: int, width: int, function: Gated) -> None:
+    def __init__(self, inputs: int, width: int, function: Activation) -> None:
         super().__init__()
         self.gate, self.up = nn.Linear(inputs, width), nn.Linear(inputs, width)
         self.function = function.bind(gate="first")
@@ -152,12 +151,12 @@ class Perceptron(nn.Sequential):
 
     def __init__(self, widths: list[int], function: Function, dropout: float, norm: str) -> None:
         *hidden, outputs = widths
-        normed = {"all": True, "none": False, "gated": isinstance(function, Gated)}[norm]
+        normed = {"all": True, "none": False, "gated": function.nin == 2}[norm]
         layers: dict[str, nn.Module] = {}
         for i, (a, b) in enumerate(pairwise(hidden), 1):
             if normed:
                 layers[f"norm{i}"] = RMSNorm()
-            if isinstance(function, Gated):
+            if function.nin == 2:
                 layers[f"gate{i}"] = GatedLayer(a, b, function)
             else:
                 layers[f"linear{i}"], layers[f"act{i}"] = nn.Linear(a, b), make(function)
@@ -249,7 +248,7 @@ def draw_weights(model: Any, seed: int, init: str, gain: float) -> None:
 def build(trial: Trial, width: int, make_model: Callable[[int, Function], Model]) -> Model:
     """Return the model of a trial with drawn weights; the width of a gated one is matched."""
     activation, settings = function(trial.activation), trial.settings
-    if isinstance(activation, Gated):
+    if activation.nin == 2:
         plain, match = gate_activation(activation), settings["match"]
 
         def count(width: int, function: Function = activation) -> float:

@@ -18,14 +18,13 @@ from softgate.formula.graph import Node
 from softgate.lower.notation import infix
 from softgate.runtime import names
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
-from softgate.runtime.registry import functions, label
+from softgate.runtime.registry import label
 from softgate.runtime.user_formula import composed
 
 from ..subjects import resolved
 from .trial import Arms, Trainable, TrialFunction
 
-Function = Activation | Gated
+Function = Activation
 MARK = "#"
 """Separates a formula's name from its hash."""
 
@@ -119,8 +118,11 @@ def trial_name(activation: Any) -> tuple[str, PicklableFormula | None]:
     """
     in_trial = isinstance(activation, str) and MARK in activation
     meant = function(activation) if in_trial else resolved.function(activation)
-    if isinstance(meant, Gated):
-        return _gated_label(meant), None
+    if meant.nin == 2 and meant.gate_activation is None:
+        raise ValueError(
+            f"{meant.name} is a formula of two operands: expected one of x, or a gated function of "
+            "the catalogue, such as swiglu"
+        )
     if meant.entry.user is None:
         return label(meant), None
     formula = PicklableFormula.of(meant)
@@ -131,12 +133,6 @@ def shown(text: str) -> str:
     """Return a name as tables show it, without the hash."""
     name, colon, rest = text.partition(":")
     return f"{name.partition(MARK)[0]}{colon}{rest}"
-
-
-def _gated_label(gated: Gated) -> str:
-    defaults = functions()[gated.name].parameters
-    changed = [f"{n}={v!r}" for n, v in gated.parameters.items() if defaults.get(n) != v]
-    return f"{gated.name}:{','.join(changed)}" if changed else gated.name
 
 
 @dataclass(frozen=True)

@@ -367,14 +367,13 @@ class UserModel:
         import torch
         from torch import nn
 
-        from softgate.runtime.activation import Activation
         from softgate.torch import make
 
         from .trial_functions import function
 
         activation = function(trial.activation)
         torch.manual_seed(trial.seed)
-        model = self.build(make(activation) if isinstance(activation, Activation) else activation)
+        model = self.build(make(activation) if activation.nin == 1 else activation)
         if not isinstance(model, nn.Module):
             raise TypeError(f"build returned {a_type(model)}: expected an nn.Module")
         if self.loss is None:

@@ -31,11 +31,12 @@ from softgate.records.text import a_type, visible
 
 from ..models.torch_calls import (
     ACTIVATIONS,
-    GATED_CALLS,
     LAYERS,
     PRODUCTS,
     SCALING,
+    of_two,
     patched_calls,
+    split_gated,
 )
 from ..models.torch_recognition import (
     QUANTISED,
@@ -343,15 +344,14 @@ class Observer:
             return self._layout.update(function(*args, **kwargs), axes_behind)
         if function is SCALING.wrapper:
             return self._scaled(function(*args, **kwargs), args[0])
-        if function in GATED_CALLS and self.active:
-            gated = GATED_CALLS[function](args, kwargs)
-            if gated is not None:  # act(gate)·other: act(gate) is the site
-                value = self._activated(gated.act, gated.args, {}, gated.name)
-                self._multiplied((value,))
-                return value * gated.other
+        gated = split_gated(function, args, kwargs) if self.active else None
+        if gated is not None:  # act(gate)·other: act(gate) is the site
+            value = self._activated(gated.act, gated.args, {}, gated.name)
+            self._multiplied((value,))
+            return value * gated.other
         if function in PRODUCTS:
             self._multiplied(args)
-        if function not in ACTIVATIONS or not self.active:
+        if function not in ACTIVATIONS or not self.active or of_two(function, args):
             return function(*args, **kwargs)
         return self._activated(function, args, kwargs, ACTIVATIONS[function].label(args))
 

@@ -130,7 +130,7 @@ def with_claim(
             claimed = get(name, source="huggingface")
     except ValueError as error:
         return scanned, text, [f"{text}: {error}"]
-    if not isinstance(claimed, Activation):
+    if claimed.nin > 1:
         return scanned, text, []
     meant = label(claimed)
     same = [a for a in scanned if a.label == meant or distance(a, claimed) <= EQUAL]

@@ -456,7 +456,7 @@ def _claim(function: Any) -> Activation | None:
         claimed = get(name, source="keras")
     except ValueError:
         return None
-    return claimed if isinstance(claimed, Activation) else None
+    return claimed if claimed.nin == 1 else None
 
 
 def _size(layer: Any) -> int | None:

@@ -21,7 +21,6 @@ from torch.overrides import handle_torch_function
 
 from softgate.frameworks.torch.gated import gate_and_other
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.torch import functional
 
 NAMES = (
@@ -138,10 +137,9 @@ class CallPatch:
 
 
 ACTIVATION, FUNCTIONAL = CallPatch(Activation, "__call__"), CallPatch(functional, "_apply")
-GATED = CallPatch(Gated, "__call__")
 SCALING = CallPatch(torch.amp.GradScaler, "scale")
 """Not an activation; patched to record the factor of a scaled loss and thus of its gradients."""
-PATCHES = (ACTIVATION, FUNCTIONAL, GATED, SCALING)
+PATCHES = (ACTIVATION, FUNCTIONAL, SCALING)
 ACTIVATIONS |= {patch.wrapper: CallForm("", 1) for patch in (ACTIVATION, FUNCTIONAL)}
 
 
@@ -166,23 +164,33 @@ def _split_glu(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> GatedCall | 
 
 def _split_softgate(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> GatedCall | None:
     function, *operands = args
+    if function.gate_activation is None:
+        return None
     options = dict(kwargs)
     axis, position = options.pop("axis", None), options.pop("gate", None)
     if not {"out", "arithmetic"}.isdisjoint(options):
         return None
     gate, other = gate_and_other(function, tuple(operands), axis, position)
     parameters = {**function.parameters, **options}
-    act = function.act.bind(**parameters)
+    act = function.gate_activation.bind(**parameters)
     if function.factor is not None:
         other = function.factor(other, **parameters)
     return GatedCall(function.name, ACTIVATION.wrapper, (act, gate), other)
 
 
-GATED_CALLS: dict[Any, Callable[..., GatedCall | None]] = {
-    F.glu: _split_glu,
-    GATED.wrapper: _split_softgate,
-}
-"""Functions that split a gated call into activation and factor, or return None."""
+def of_two(function: Any, args: tuple[Any, ...]) -> bool:
+    """Return whether a call is one of a function of two operands, or of one split in two."""
+    return function is F.glu or (function is ACTIVATION.wrapper and args[0].nin == 2)
+
+
+def split_gated(
+    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> GatedCall | None:
+    """Return activation and factor of a gated call; None for other calls."""
+    if not of_two(function, args):
+        return None
+    return _split_glu(args, kwargs) if function is F.glu else _split_softgate(args, kwargs)
+
 
 _lock = Lock()
 _watches = 0

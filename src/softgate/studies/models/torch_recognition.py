@@ -61,7 +61,7 @@ def recognise_module(module: nn.Module) -> RecognisedFunction | None:
     if not may_be_activation(module):
         return None
     activation = getattr(module, "activation", None)
-    if isinstance(activation, Activation):
+    if isinstance(activation, Activation) and activation.nin == 1:
         return RecognisedFunction(label(activation), activation)
     result = _recognise_once(_configuration(module), _plain_copy(module))
     # A scale or an offset alone is not an activation.

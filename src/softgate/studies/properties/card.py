@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from softgate.catalogue import Entry, Parameter
+from softgate.catalogue import Entry
 from softgate.formula.graph import Node, walk
 from softgate.lower.notation import (
     APPLIED,
@@ -52,18 +52,6 @@ SHOWN = (
 """The rows of a card: a name, the keys of its properties, and their format."""
 
 
-class CardHeading(Protocol):
-    """The heading of a card: a name, a source, parameters, a definition."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def paper(self) -> str: ...
-    @property
-    def parameters(self) -> tuple[Parameter, ...]: ...
-    def define(self) -> Node: ...
-
-
 class CardFunction(Drawable, Protocol):
     """A function with a definition, properties and a curve."""
 
@@ -74,15 +62,12 @@ class CardFunction(Drawable, Protocol):
 
 
 def card(activation: CardFunction, label: str) -> str:
-    """Return the card of an activation, under the name `label`."""
-    head = heading(activation.entry, label, activation.parameters, ("x",))
+    """Return the card of a function, under the name `label`; of two operands without a curve."""
+    head = heading(activation.entry, label, activation.parameters)
+    if activation.entry.nin > 1:
+        return frame(head)
     left = f"<div>{head}{picture(activation, label)}</div>"
     return frame(left + table(known_of(activation)))
-
-
-def card_of_two(entry: CardHeading, values: Mapping[str, float], arguments: Sequence[str]) -> str:
-    """Return the card of a function of two inputs, without a curve."""
-    return frame(heading(entry, entry.name, values, arguments))
 
 
 def frame(inside: str) -> str:
@@ -93,14 +78,13 @@ def frame(inside: str) -> str:
     )
 
 
-def heading(
-    entry: CardHeading, label: str, values: Mapping[str, float], arguments: Sequence[str]
-) -> str:
+def heading(entry: Entry, label: str, values: Mapping[str, float]) -> str:
     """Return name, formula, what its symbols mean, parameters and source."""
     root = entry.define()
+    shown = formula(entry.name, entry.operands, root)
     return (
         f"<div><div><b>{escape(label)}</b></div>"
-        f'<div style="font-size:17px;margin:0.5em 0">{formula(entry.name, arguments, root)}</div>'
+        f'<div style="font-size:17px;margin:0.5em 0">{shown}</div>'
         f"{explanations(root)}{source(entry, values)}</div>"
     )
 
@@ -126,7 +110,7 @@ def explanations(root: Node) -> str:
     return "".join(lines)
 
 
-def source(entry: CardHeading, values: Mapping[str, float]) -> str:
+def source(entry: Entry, values: Mapping[str, float]) -> str:
     """Return the parameters, and the source of the formula, if the entry has one."""
     lines = [f"{escape(p.name)} = {values[p.name]:g}. {escape(p.doc)}" for p in entry.parameters]
     lines += [escape(entry.paper)] if entry.paper else []

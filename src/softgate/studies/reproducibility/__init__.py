@@ -7,13 +7,11 @@ from difflib import get_close_matches
 from itertools import product
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 
 from . import gradients
 from .digests import (
     DTYPES,
     DigestCase,
-    Function,
     cases,
     catalogue,
     compute,
@@ -30,7 +28,7 @@ def check_bits(
     *,
     full: bool = False,
     frameworks: str | Sequence[str] = (),
-    functions: Mapping[str, Function] | Iterable[str | Function] | None = None,
+    functions: Mapping[str, Activation] | Iterable[str | Activation] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reproduction:
     """Compute digests on this machine and compare them with the published ones.
@@ -46,7 +44,7 @@ def check_bits(
         some of torch, torch.compile, jax, tensorflow and keras (on its configured backend), or
         "all" that are installed, which leaves out torch.compile (a minute or two). They have the
         digests of `value` and `backward`, in float16, bfloat16, float32 and float64.
-    functions : iterable of str, Activation or Gated, or a mapping of str to these, optional
+    functions : iterable of str, Activation, or a mapping of str to these, optional
         Names or functions of the catalogue; in a mapping, functions to be compared with the
         digests published for the names. By default the whole catalogue.
     progress : callable, optional
@@ -101,10 +99,10 @@ def check_bits(
 
 
 def _selected(
-    functions: Mapping[str, Function] | Iterable[str | Function],
-) -> dict[str, Function]:
+    functions: Mapping[str, Activation] | Iterable[str | Activation],
+) -> dict[str, Activation]:
     """Return the functions to check, by the names of their digests."""
-    if isinstance(functions, str | Activation | Gated):
+    if isinstance(functions, str | Activation):
         functions = [functions]
     if isinstance(functions, Mapping):
         selected = dict(functions)
@@ -119,7 +117,7 @@ def _selected(
     return selected
 
 
-def _named(function: str | Function) -> tuple[str, Function]:
+def _named(function: str | Activation) -> tuple[str, Activation]:
     """Return the name of a function's digests, if the catalogue has it, and the function."""
     known = catalogue()
     if isinstance(function, str):
@@ -140,7 +138,7 @@ def _named(function: str | Function) -> tuple[str, Function]:
 
 
 def _check_kind(function: object) -> None:
-    if not isinstance(function, Activation | Gated):
+    if not isinstance(function, Activation):
         raise TypeError(
             f"functions contains {function!r}: expected names or functions of the catalogue"
         )

@@ -33,28 +33,24 @@ from softgate.formula.formats import (
 from softgate.formula.graph import walk
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.registry import activations, gated
 
 PER_INTERVAL, TIES, NEAR, PATTERNS = 1024, 2048, 8192, 8192
 """Numbers of inputs of each kind, for float32 and float64."""
 
-Function = Activation | Gated
 Words = npt.NDArray[np.uint64]
 Floats = npt.NDArray[Any]
 
 
-def operands(function: Function, quantity: str, dtype: str) -> tuple[Floats, ...]:
+def operands(function: Activation, quantity: str, dtype: str) -> tuple[Floats, ...]:
     """Return the fixed operands of a quantity, in the order of a call."""
     fmt = _format(dtype)
-    entry = function.entry.act if isinstance(function, Gated) else function.entry
-    x = inputs(fmt, entry.intervals)
+    x = inputs(fmt, function.entry.intervals)
     grad = (factors(fmt, x.size, stream=1),) if quantity == "backward" else ()
-    if not isinstance(function, Gated):
+    if function.nin == 1:
         return (x, *grad)
     other = factors(fmt, x.size, stream=2)
-    first = function.entry.position == "first"
-    return ((x, other) if first else (other, x)) + grad
+    return ((other, x) if function.position(None) == "second" else (x, other)) + grad
 
 
 @lru_cache(maxsize=64)
@@ -206,19 +202,19 @@ class DigestCase:
         return f"{label} {self.quantity} {self.dtype}"
 
 
-def catalogue() -> dict[str, Function]:
+def catalogue() -> dict[str, Activation]:
     """Return every function that has digests, gated ones included, by name."""
     return {**activations(), **gated()}
 
 
-def quick_cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
+def quick_cases(functions: Mapping[str, Activation]) -> Iterator[DigestCase]:
     """Yield the cases that are checked by default."""
     for name in functions:
         for dtype, quantity in QUICK:
             yield DigestCase(name, quantity, dtype)
 
 
-def cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
+def cases(functions: Mapping[str, Activation]) -> Iterator[DigestCase]:
     """Yield every case of `functions`.
 
     With parameters at values other than their defaults, 16-bit formats have a digest of the value
@@ -229,7 +225,7 @@ def cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
             for quantity in QUANTITIES:
                 yield DigestCase(name, quantity, dtype)
         yield DigestCase(name, "value", "float32", arithmetic="float64")
-        if isinstance(function, Activation):
+        if function.nin == 1:
             for dtype, quantity in FLOAT8:
                 yield DigestCase(name, quantity, dtype)
         for parameter in function.entry.parameters:
@@ -242,12 +238,12 @@ def cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
                     yield DigestCase(name, "value", dtype, chosen)
 
 
-def compute(case: DigestCase, function: Function) -> str:
+def compute(case: DigestCase, function: Activation) -> str:
     """Return the digest of the results of `function` on this machine."""
     return digest(*call(case, function, operands(function, case.quantity, case.dtype)))
 
 
-def call(case: DigestCase, function: Function, arguments: Iterable[Any]) -> tuple[Any, ...]:
+def call(case: DigestCase, function: Activation, arguments: Iterable[Any]) -> tuple[Any, ...]:
     """Return the results of a case for these operands, which may be tensors of a framework."""
     method = function if case.quantity == "value" else getattr(function, case.quantity)
     keywords: dict[str, Any] = dict(case.parameters)
@@ -280,7 +276,7 @@ def digest(*results: Floats) -> str:
     return state.hexdigest()[:32]
 
 
-def operations(case: DigestCase, function: Function) -> str | None:
+def operations(case: DigestCase, function: Activation) -> str | None:
     """Return the digest of a kernel's operations; None for formats that have tables."""
     storage = _format(case.dtype)
     if storage.bits <= 16:
@@ -316,7 +312,7 @@ def published_digest(label: str, quantity: str, dtype: str) -> str | None:
     return read()["bits"].get(f"{label} {quantity} {dtype}")
 
 
-def tables(functions: Mapping[str, Function]) -> dict[str, dict[str, str]]:
+def tables(functions: Mapping[str, Activation]) -> dict[str, dict[str, str]]:
     """Compute the tables of the file for `functions`."""
     result: dict[str, dict[str, str]] = {"bits": {}, "inputs": {}, "operations": {}}
     for case in cases(functions):

@@ -16,7 +16,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.machine import installed
 
 from ..subjects.backends import from_tensor, to_tensor
-from .digests import Floats, Function, operands
+from .digests import Floats, operands
 
 FRAMEWORKS = ("torch", "torch.compile", "jax", "tensorflow", "keras")
 """What `check_bits` accepts as `frameworks`."""
@@ -44,7 +44,7 @@ def chosen(frameworks: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def results(
-    framework: str, functions: Sequence[Function], dtype: str
+    framework: str, functions: Sequence[Activation], dtype: str
 ) -> Iterator[tuple[Floats, Arrays]]:
     """Yield the value of each function at its fixed operands, and its gradients."""
     arguments = [operands(function, "backward", dtype) for function in functions]
@@ -60,12 +60,12 @@ def results(
         yield value, tuple(gradients)
 
 
-def _in_keras(function: Function, dtype: str) -> Callable[..., Any]:
+def _in_keras(function: Activation, dtype: str) -> Callable[..., Any]:
     """Return a layer with an activation; a gated function as it is called in a layer."""
     import keras
 
     layer: Callable[..., Any] = import_module("softgate.keras").get(function)
-    if isinstance(function, Activation):
+    if function.nin == 1:
         layer = keras.layers.Activation(layer, dtype=dtype)
     return layer
 

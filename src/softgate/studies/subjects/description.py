@@ -23,7 +23,6 @@ from typing import Any
 from softgate.records.text import a_type
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.names import get, parse
 from softgate.runtime.registry import label
 
@@ -201,6 +200,10 @@ def describe(
     if isinstance(target, str):
         subject = _from_text(target, arguments, framework)
     elif isinstance(target, Activation):
+        if target.nin > 1:
+            raise InvalidSubjectError(
+                f"{target.name!r} takes two arrays: expected a function of one, such as gelu"
+            )
         subject = _ours(target, arguments, framework)
     elif callable(target):
         subject = _from_object(target, arguments, framework)
@@ -263,7 +266,7 @@ def _by_name(name: str, parameters: dict[str, Any]) -> Activation:
         function = get(name, None, **parameters)
     except ValueError as error:
         raise InvalidSubjectError(str(error)) from None
-    if isinstance(function, Gated):
+    if function.nin == 2:
         raise InvalidSubjectError(
             f"{name!r} takes two arrays: expected a function of one, such as gelu"
         )

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
 from softgate.runtime.name_table import catalogue_of_names
 from softgate.runtime.names import parse
 from softgate.runtime.registry import label
@@ -28,7 +27,7 @@ from .description import SubjectFailure
 from .passed import PassedFunction
 
 
-def function(spelled: Any, *, by_values: bool = False) -> Activation | Gated:
+def function(spelled: Any, *, by_values: bool = False) -> Activation:
     """Return the function that is meant; raise ValueError or TypeError if there is none.
 
     Parameters
@@ -47,13 +46,13 @@ def function(spelled: Any, *, by_values: bool = False) -> Activation | Gated:
     'relu'
     """
     target, parameters, shown = locate(spelled)
-    if isinstance(target, Activation | Gated):
+    if isinstance(target, Activation):
         return target
     by_values = by_values or (not isinstance(spelled, str) and _is_listed(target))
     return _computed_by(target, parameters, shown, by_values)
 
 
-def as_passed(spelled: Any) -> Activation | Gated | PassedFunction:
+def as_passed(spelled: Any) -> Activation | PassedFunction:
     """Return the function itself: one of the catalogue, a formula, or code that is to be called.
 
     A path of a framework is its code. Errors are those of `function`.
@@ -66,32 +65,34 @@ def as_passed(spelled: Any) -> Activation | Gated | PassedFunction:
         record = framework_name(f"{place}.{name}" if place else name)
     if record is None or record.gated or record.source in ("softgate", "onnx"):
         target = locate(spelled)[0]
-        if isinstance(target, Activation | Gated):
+        if isinstance(target, Activation):
             return target
     return PassedFunction(spelled)
 
 
 def one_array_as_passed(spelled: Any) -> Activation | PassedFunction:
-    """Return `as_passed`; raise ValueError for a gated function."""
+    """Return `as_passed`; raise ValueError for a function of two operands."""
     meant = as_passed(spelled)
-    if isinstance(meant, Gated):
+    if isinstance(meant, Activation) and meant.nin == 2:
         raise _takes_two(meant)
     return meant
 
 
 def activation(spelled: Any, *, by_values: bool = False) -> Activation:
-    """Return the function of one array that is meant; raise ValueError for a gated one.
+    """Return the function of one array that is meant; raise ValueError for one of two.
 
     Other errors are those of `function`.
     """
     meant = function(spelled, by_values=by_values)
-    if isinstance(meant, Gated):
+    if meant.nin == 2:
         raise _takes_two(meant)
     return meant
 
 
-def _takes_two(gated: Gated) -> ValueError:
-    return ValueError(f"{gated.name!r} takes two arrays: expected a function of one, such as gelu")
+def _takes_two(function: Activation) -> ValueError:
+    return ValueError(
+        f"{function.name!r} takes two arrays: expected a function of one, such as gelu"
+    )
 
 
 def several(functions: Any) -> list[Any]:

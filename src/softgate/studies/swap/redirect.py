@@ -30,7 +30,7 @@ from torch.overrides import TorchFunctionMode
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
-from ..models.torch_calls import ACTIVATIONS, GATED_CALLS
+from ..models.torch_calls import ACTIVATIONS, of_two, split_gated
 from ..models.torch_recognition import recognise_call
 
 CALL = nn.Module._call_impl.__code__
@@ -131,7 +131,7 @@ class _Calls(TorchFunctionMode):
     ) -> Any:
         """Return the result of a call, or of the function that replaces it."""
         kwargs = kwargs or {}
-        if func in ACTIVATIONS or func in GATED_CALLS:
+        if func in ACTIVATIONS or of_two(func, args):
             module, checkpointed = _caller(sys._getframe(1))
             redirect = next((r for m, r in reversed(_running.frames) if m is module), None)
             if redirect is not None:
@@ -147,10 +147,10 @@ def _redirected(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    gated = GATED_CALLS[func](args, kwargs) if func in GATED_CALLS else None
+    gated = split_gated(func, args, kwargs)
     if gated is not None:
         func, args, kwargs = gated.act, gated.args, {}
-    if func not in ACTIVATIONS:  # a gated call that torch refuses
+    elif of_two(func, args):  # torch refuses it, or it is no product
         return func(*args, **kwargs)
     form = ACTIVATIONS[func]
     x = form.input_of(args, kwargs)
