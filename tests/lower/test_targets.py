@@ -304,7 +304,7 @@ def every_kind() -> dict[str, Callable[[], Case]]:
     add("squareplus", "backward", (FLOAT32,), in_place="x")
     add("tanh", "curvature", (FLOAT32, FLOAT64))
     add("swish", "value", (FLOAT32,), arithmetic=FLOAT64, specialised=False)
-    add("reglu", "value", (FLOAT16, BFLOAT16), in_place="gate")
+    add("reglu", "value", (FLOAT16, BFLOAT16), in_place="a")
     add("swiglu", "backward", (FLOAT32,), in_place="grad")
     add("elu", "value", (FLOAT32, FLOAT64), specialised=False, varying=True)
     add("geglu", "backward", (FLOAT16,))
