@@ -161,13 +161,14 @@ def _late_unscaled(fmt: Format, *roots: Node) -> list[Node]:
         return frozenset([str(x.attr)] if x.op == "input" else ()).union(*parts)
 
     leaves = fold(leaves_of, *roots)
+    of_two = len(frozenset().union(*(leaves[root] for root in roots)) - {"grad"}) > 1
 
     def visit(x: Node, args: list[Node]) -> Node:
         result = graph.copy(x, args)
         if x.op == "mul":
             for i, factor in ((0, x.args[1]), (1, x.args[0])):
-                several = "gate" in leaves[x.args[i]] and leaves[factor] & {"other", "grad"}
-                if several and is_unscaled(args[i]):
+                others = leaves[factor] - leaves[x.args[i]]
+                if of_two and others and is_unscaled(args[i]):
                     result = product(result, args[i], args[1 - i])
         return result
 
