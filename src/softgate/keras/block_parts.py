@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from inspect import signature
 from typing import Any
 
@@ -22,9 +22,8 @@ SAVE = ("preactivation", "all")
 
 def function_of(activation: Any) -> Any:
     """Return the function that a `softgate.keras` object wraps; other objects unchanged."""
-    if isinstance(activation, Activation):
-        return activation.activation
-    return activation.function if isinstance(activation, GatedActivation) else activation
+    named = isinstance(activation, Activation | GatedActivation)
+    return activation._function if named else activation
 
 
 def as_callable(activation: Any, parameters: dict[str, float]) -> Any:
@@ -66,11 +65,6 @@ def repeatable(act: Any) -> bool:
     if not isinstance(act, keras.layers.Layer):
         return True
     return not act.non_trainable_variables and "training" not in signature(act.call).parameters
-
-
-def recomputed(hidden: Callable[..., Any], *inputs: Any) -> Any:
-    """Return hidden(*inputs), saving only the inputs and recomputing the rest for the gradient."""
-    return keras.remat(hidden)(*inputs)
 
 
 class BlockLayer(keras.layers.Layer):

@@ -29,23 +29,52 @@ from .block_parts import (
     dropout_layer,
     dropped,
     function_of,
-    recomputed,
     repeatable,
 )
 
 
 class _FeedForward(BlockLayer):
-    """Base of the plain and the gated block: options and their serialisation."""
+    """Base of the plain and the gated block: options, call, serialisation."""
+
+    act: Any
 
     d_hidden: int
 
-    def _set_up(self, d_hidden: int, bias: bool, shares: tuple[float, float], save: str) -> None:
-        self.d_hidden, self.bias, self.save = d_hidden, bias, check_choice("save", save, SAVE)
+    def _set_up(
+        self, d_model: int, d_hidden: int, bias: bool, shares: tuple[float, float], save: str
+    ) -> None:
+        """Check and set the options that both blocks have."""
+        self.d_model, self.d_hidden, self.bias = d_model, d_hidden, bias
+        self.save = check_choice("save", save, SAVE)
         self.dropout = check_share("dropout", shares[0])
         self.hidden_dropout = check_share("hidden_dropout", shares[1])
         self._drop = dropout_layer(self.dropout, "dropout", self.dtype_policy)
         self._drop_hidden = dropout_layer(self.hidden_dropout, "hidden_dropout", self.dtype_policy)
-        self._recomputes = save == "preactivation" and not self.hidden_dropout
+
+    def _linears(self) -> tuple[tuple[Any, ...], Any]:
+        """Return the layers before the hidden layer and the one after it."""
+        raise NotImplementedError
+
+    def _hidden(self, *inputs: Any) -> Any:
+        """Return the hidden layer."""
+        return self.act(*inputs)
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights."""
+        self._build(input_shape, *self._linears(), self.d_hidden)
+        if isinstance(self.act, keras.layers.Layer) and not self.act.built:
+            self.act.build((*input_shape[:-1], self.d_hidden))
+
+    def call(self, x: Any, training: bool | None = None) -> Any:
+        """Return the block's output for the last axis of `x`."""
+        firsts, last = self._linears()
+        inputs = [layer(x) for layer in firsts]
+        recomputes = self.save == "preactivation" and not self.hidden_dropout
+        if training and recomputes and repeatable(self.act):
+            y = keras.remat(lambda *inputs: last(self._hidden(*inputs)))(*inputs)
+        else:
+            y = last(dropped(self._drop_hidden, self._hidden(*inputs), training))
+        return dropped(self._drop, y, training)
 
     def get_config(self) -> Config:
         """Return the arguments; the activation by its name, or as a serialised layer."""
@@ -65,17 +94,13 @@ class FeedForward(_FeedForward):
         Width of input and output, and of the hidden layer.
     activation : str, Activation or keras.layers.Layer
         A name, an activation of softgate, or a layer.
-    bias : bool
-        Whether the linear layers have biases.
-    dropout : float
-        Share of outputs set to 0 in training (where BERT and GPT-2 have it).
+    bias, dropout, hidden_dropout
+        As in `softgate.torch.FeedForward`.
     save : {"preactivation", "all"}
         What is saved for the gradient in training: the input and the pre-activation, from which the
         hidden layer is recomputed, or everything the backend saves. Everything is saved with
         `hidden_dropout`, and if the activation is a layer with state, a seed or a `training`
         argument.
-    hidden_dropout : float
-        The same as `dropout` for the hidden layer, after the activation (where T5 has it).
     name, dtype, trainable
         As in every Keras layer.
     **parameters
@@ -111,27 +136,14 @@ class FeedForward(_FeedForward):
         **parameters: float,
     ) -> None:
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        check_widths(d_model=d_model, d_hidden=d_hidden)
-        self.d_model = d_model
-        self._set_up(d_hidden, bias, (dropout, hidden_dropout), save)
+        d_model, d_hidden = check_widths(d_model=d_model, d_hidden=d_hidden)
+        self._set_up(d_model, d_hidden, bias, (dropout, hidden_dropout), save)
         self.fc1 = self._linear(d_hidden, "fc1")
         self.act = as_callable(activation, parameters)
         self.fc2 = self._linear(d_model, "fc2")
 
-    def build(self, input_shape: Any) -> None:
-        """Make the weights."""
-        self._build(input_shape, (self.fc1,), self.fc2, self.d_hidden)
-        if isinstance(self.act, keras.layers.Layer) and not self.act.built:
-            self.act.build((*input_shape[:-1], self.d_hidden))
-
-    def call(self, x: Any, training: bool | None = None) -> Any:
-        """Return the block's output for the last axis of `x`."""
-        h = self.fc1(x)
-        if training and self._recomputes and repeatable(self.act):
-            y = recomputed(lambda h: self.fc2(self.act(h)), h)
-        else:
-            y = self.fc2(dropped(self._drop_hidden, self.act(h), training))
-        return dropped(self._drop, y, training)
+    def _linears(self) -> tuple[tuple[Any, ...], Any]:
+        return (self.fc1,), self.fc2
 
 
 @keras.saving.register_keras_serializable(package="softgate")
@@ -140,21 +152,13 @@ class GatedFeedForward(_FeedForward):
 
     Parameters
     ----------
-    d_model : int
-        Width of input and output.
-    d_hidden : int, optional
-        Width of the hidden layer; by default such that the block has as many parameters as a plain
-        one of 4·d_model.
+    d_model, d_hidden, match, multiple_of
+        As in `softgate.torch.GatedFeedForward`.
     activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"} or \
 Activation
         The gated activation, or the activation of the gate.
     bias, dropout, save, hidden_dropout, name, dtype, trainable, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
-    match : {"parameters"}, optional
-        Take `d_hidden` as the width of a plain block and choose the width, about 2/3 of it, that
-        gives the same number of parameters.
-    multiple_of : int
-        Round a matched width up to a multiple of this, as LLaMA does to 256.
 
     Notes
     -----
@@ -184,29 +188,20 @@ Activation
         **parameters: float,
     ) -> None:
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.d_model = d_model
+        (d_model,) = check_widths(d_model=d_model)
         width = gated_width(d_model, d_hidden, bias, match, multiple_of)
-        self._set_up(width, bias, (dropout, hidden_dropout), save)
+        self._set_up(d_model, width, bias, (dropout, hidden_dropout), save)
         self.gate_proj = self._linear(width, "gate_proj")
         self.up_proj = self._linear(width, "up_proj")
         self.act = get(gate_of_block(function_of(activation), NAME_SOURCES, **parameters))
         self.down_proj = self._linear(d_model, "down_proj")
 
-    def build(self, input_shape: Any) -> None:
-        """Make the weights."""
-        self._build(input_shape, (self.gate_proj, self.up_proj), self.down_proj, self.d_hidden)
+    def _linears(self) -> tuple[tuple[Any, ...], Any]:
+        return (self.gate_proj, self.up_proj), self.down_proj
 
-    def call(self, x: Any, training: bool | None = None) -> Any:
-        """Return the block's output for the last axis of `x`."""
-        gate, up = self.gate_proj(x), self.up_proj(x)
-        if training and self._recomputes:
-            y = recomputed(lambda gate, up: self.down_proj(self._product(gate, up)), gate, up)
-        else:
-            y = self.down_proj(dropped(self._drop_hidden, self._product(gate, up), training))
-        return dropped(self._drop, y, training)
-
-    def _product(self, gate: Any, up: Any) -> Any:
+    def _hidden(self, *inputs: Any) -> Any:
         if isinstance(self.act, GatedActivation):  # a function that changes both operands
-            return self.act(gate, up)
+            return self.act(*inputs)
+        gate, up = inputs
         function = with_gate(self.act.activation)
         return self.act(gate) * up if function is None else function(gate, up)

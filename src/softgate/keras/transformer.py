@@ -14,7 +14,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from softgate.frameworks.block_arguments import check_choice, check_share, head_widths, is_gated
+from softgate.frameworks.block_arguments import (
+    check_choice,
+    check_mask,
+    check_share,
+    check_widths,
+    head_widths,
+    is_gated,
+)
 from softgate.frameworks.keras import Config
 
 from .activation import NAME_SOURCES, get
@@ -35,20 +42,8 @@ class SelfAttention(BlockLayer):
 
     Parameters
     ----------
-    d_model, n_heads : int
-        Width, and number of heads.
-    n_kv_heads : int, optional
-        Number of key and value heads, each for several queries; n_heads by default.
-    d_head : int, optional
-        Width of a head; d_model/n_heads by default.
-    bias : bool
-        Whether the projections have biases.
-    dropout : float
-        Share of attention weights set to 0 in training.
-    causal : bool
-        Whether a position attends only to itself and earlier positions.
-    scale : float, optional
-        Factor of q·kᵀ; 1/√d_head by default (T5 has 1).
+    d_model, n_heads, n_kv_heads, d_head, bias, dropout, causal, scale
+        As in `softgate.torch.SelfAttention`.
     batch_first : bool
         Whether inputs are (batch, sequence, d_model), as elsewhere in Keras, and not (sequence,
         batch, d_model), which is the default here as in torch.
@@ -79,7 +74,7 @@ class SelfAttention(BlockLayer):
         trainable: bool = True,
     ) -> None:
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.d_model, self.n_heads = d_model, n_heads
+        self.d_model, self.n_heads = check_widths(d_model=d_model, n_heads=n_heads)
         self.n_kv_heads, self.d_head = head_widths(d_model, n_heads, n_kv_heads, d_head)
         self.bias, self.causal, self.scale, self.batch_first = bias, causal, scale, batch_first
         self.dropout = check_share("dropout", dropout)
@@ -128,49 +123,42 @@ class SelfAttention(BlockLayer):
             raise ValueError(f"x has {rank} axes: expected 3, or 2 without a batch")
         if rank == 2:
             x = ops.expand_dims(x, 0)
-            key_padding_mask = _first(key_padding_mask)
-            mask = _first(mask)
+            key_padding_mask, mask = (
+                None if each is None else ops.expand_dims(ops.convert_to_tensor(each), 0)
+                for each in (key_padding_mask, mask)
+            )
         elif not self.batch_first:
             x = ops.transpose(x, (1, 0, 2))  # swapaxes fails on a TensorFlow variable
             mask = None if mask is None else ops.swapaxes(mask, 0, 1)
-        blocked = [] if mask is None else [ops.logical_not(mask)[:, None, None, :]]
-        blocked += self._masks(x, attn_mask, key_padding_mask)
-        y = self._attend(x, blocked, training)
-        if rank == 2:
-            return ops.squeeze(y, 0)
-        return y if self.batch_first else ops.swapaxes(y, 0, 1)
-
-    def _attend(self, x: Any, masks: list[Any], training: bool | None) -> Any:
-        ends = [self.widths[0], self.widths[0] + self.widths[1]]
-        projected = ops.split(self.in_proj(x), ends, axis=-1)
         batch, length = ops.shape(x)[:2]
-        q, k, v = (ops.reshape(t, (batch, length, -1, self.d_head)) for t in projected)
+        masks = [] if mask is None else [ops.logical_not(mask)[:, None, None, :]]
+        if attn_mask is not None:
+            heads = batch * self.n_heads if isinstance(batch, int) else None
+            attn_mask = _checked("attn_mask", attn_mask, (length, length), (heads, length, length))
+            if len(attn_mask.shape) == 3:
+                attn_mask = ops.reshape(attn_mask, (batch, self.n_heads, length, length))
+            masks.append(attn_mask)
+        if key_padding_mask is not None:
+            key_padding_mask = _checked("key_padding_mask", key_padding_mask, (batch, length))
+            masks.append(key_padding_mask[:, None, None, :])
+        if self.causal:
+            places = ops.arange(length)
+            masks.append(places[:, None] < places[None, :])
+        ends = [self.widths[0], self.widths[0] + self.widths[1]]
+        q, k, v = (
+            ops.reshape(part, (batch, length, -1, self.d_head))
+            for part in ops.split(self.in_proj(x), ends, axis=-1)
+        )
         if self.n_kv_heads < self.n_heads:
             times = self.n_heads // self.n_kv_heads
             k, v = ops.repeat(k, times, axis=2), ops.repeat(v, times, axis=2)
         scale = self.d_head**-0.5 if self.scale is None else self.scale
-        scores = ops.einsum("bqhd,bkhd->bhqk", q * scale, k)
-        weights = dropped(self._drop, _softmax(scores, masks), training)
-        seen = ops.einsum("bhqk,bkhd->bqhd", weights, v)
-        return self.out_proj(ops.reshape(seen, (batch, length, self.widths[0])))
-
-    def _masks(self, x: Any, attn: Any, padding: Any) -> list[Any]:
-        """Return all masks as they apply to scores of (batch, heads, queries, keys)."""
-        batch, length = ops.shape(x)[:2]
-        masks = []
-        if attn is not None:
-            heads = batch * self.n_heads if isinstance(batch, int) else None
-            attn = _checked("attn_mask", attn, (length, length), (heads, length, length))
-            if len(attn.shape) == 3:
-                attn = ops.reshape(attn, (batch, self.n_heads, length, length))
-            masks.append(attn)
-        if padding is not None:
-            padding = _checked("key_padding_mask", padding, (batch, length))
-            masks.append(padding[:, None, None, :])
-        if self.causal:
-            places = ops.arange(length)
-            masks.append(places[:, None] < places[None, :])
-        return masks
+        weights = _softmax(ops.einsum("bqhd,bkhd->bhqk", q * scale, k), masks)
+        seen = ops.einsum("bhqk,bkhd->bqhd", dropped(self._drop, weights, training), v)
+        y = self.out_proj(ops.reshape(seen, (batch, length, self.widths[0])))
+        if rank == 2:
+            return ops.squeeze(y, 0)
+        return y if self.batch_first else ops.swapaxes(y, 0, 1)
 
     def get_config(self) -> Config:
         """Return the arguments."""
@@ -181,10 +169,6 @@ class SelfAttention(BlockLayer):
         return super().get_config() | {name: getattr(self, name) for name in names}
 
 
-def _first(mask: Any) -> Any:
-    return None if mask is None else ops.expand_dims(ops.convert_to_tensor(mask), 0)
-
-
 def _softmax(scores: Any, masks: list[Any]) -> Any:
     """Return softmax over keys; zeros where all keys are hidden."""
     dtype = scores.dtype
@@ -192,39 +176,23 @@ def _softmax(scores: Any, masks: list[Any]) -> Any:
         scores = ops.cast(scores, "float32")
     if not masks:
         return ops.cast(ops.softmax(scores, axis=-1), dtype)
+    hidden = ops.cast(float("-inf"), scores.dtype)
     for mask in masks:
         if keras.backend.standardize_dtype(mask.dtype) == "bool":
-            scores = ops.where(mask, ops.cast(float("-inf"), scores.dtype), scores)
+            scores = ops.where(mask, hidden, scores)
         else:
             scores = scores + ops.cast(mask, scores.dtype)
-    largest = ops.max(ops.stop_gradient(scores), axis=-1, keepdims=True)
-    shift = ops.where(ops.isfinite(largest), largest, ops.zeros_like(largest))
-    powers = ops.exp(scores - shift)
-    total = ops.sum(powers, axis=-1, keepdims=True)
-    return ops.cast(powers / ops.where(total == 0, ops.ones_like(total), total), dtype)
+    # Of a row that is hidden whole softmax is NaN, and so is its gradient, even if 0 replaces it.
+    blind = ops.all(ops.equal(scores, hidden), axis=-1, keepdims=True)
+    weights = ops.softmax(ops.where(blind, ops.zeros_like(scores), scores), axis=-1)
+    return ops.cast(ops.where(blind, ops.zeros_like(weights), weights), dtype)
 
 
 def _checked(name: str, mask: Any, *shapes: tuple[Any, ...]) -> Any:
+    """Return a mask as a tensor; raise if its kind or shape is not accepted."""
     mask = ops.convert_to_tensor(mask)
-    dtype = keras.backend.standardize_dtype(mask.dtype)
-    if dtype != "bool" and "float" not in dtype:
-        raise TypeError(f"{name} is {dtype}: expected bool (True: hidden) or numbers to add")
-    mask_shape = tuple(mask.shape)
-    if not any(_compatible(mask_shape, shape) for shape in shapes):
-        known = " or ".join(
-            str(tuple(size if isinstance(size, int) else None for size in shape))
-            for shape in shapes
-        )
-        raise ValueError(f"{name} has shape {mask_shape}: expected {known}")
+    check_mask(name, tuple(mask.shape), keras.backend.standardize_dtype(mask.dtype), *shapes)
     return mask
-
-
-def _compatible(shape: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
-    """Return whether two shapes agree where both are known."""
-    if len(shape) != len(expected):
-        return False
-    pairs = zip(shape, expected, strict=True)
-    return all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 
 
 @keras.saving.register_keras_serializable(package="softgate")
@@ -233,29 +201,14 @@ class TransformerBlock(BlockLayer):
 
     Parameters
     ----------
-    d_model, n_heads, d_hidden : int
-        Width, number of heads, width of the hidden layer.
+    d_model, n_heads, d_hidden, norm, causal, dropout, attention_dropout, hidden_dropout, \
+normalization, eps, bias, n_kv_heads, d_head, scale
+        As in `softgate.torch.TransformerBlock`.
     activation : str, Activation or keras.layers.Layer
         As in `FeedForward`; a gated one ("swiglu", "geglu", …) makes a `GatedFeedForward`.
-    norm : {"post", "pre"}
-        Position of the norms.
     batch_first : bool
         Whether inputs are (batch, sequence, d_model), as elsewhere in Keras, and not (sequence,
         batch, d_model), which is the default here as in torch.
-    causal : bool
-        Whether a position attends only to itself and earlier positions.
-    dropout : float
-        Share of each sublayer's outputs set to 0 in training.
-    attention_dropout : float, optional
-        The same for attention weights; `dropout` by default.
-    hidden_dropout : float
-        The same for the hidden layer of the feed-forward block.
-    normalization : {"layer", "rms"}
-        LayerNorm or RMSNorm, with `eps`.
-    bias : bool
-        Whether linear layers and LayerNorms have biases.
-    n_kv_heads, d_head, scale
-        As in `SelfAttention`.
     save : {"preactivation", "all"}
         As in `FeedForward`.
     name, dtype, trainable
