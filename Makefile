@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs golden notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests native stubs support arm install clean distclean
+.PHONY: help report docs golden notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests catalogue native stubs support arm install clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -110,6 +110,14 @@ digests: $(STAMP) ## compute the published bits of every function again, and pri
 
 native: $(STAMP) ## lower/native.ll from lower/native.c, by clang
 	$(PY) tools/compile_native.py
+
+catalogue: $(STAMP) ## what is derived from the catalogue, after a function is added: stubs, colours, digests, docs
+	$(PY) tools/write_stubs.py
+	$(PY) tools/derive_colours.py
+	$(PY) tools/publish_digests.py --missing
+	$(PY) tools/against_arb.py --missing
+	$(PY) tools/docs/accuracy_page.py --missing
+	$(PY) tools/docs/write_names.py
 
 stubs: $(STAMP) ## the .pyi files of the public modules, from the catalogue and the sources
 	$(PY) tools/write_stubs.py

@@ -53,6 +53,7 @@ def main() -> int:
     """Search, print a line a quantity, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="activation")
+    parser.add_argument("--missing", action="store_true", help="only those not searched yet")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--searches", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
@@ -64,6 +65,8 @@ def main() -> int:
     print(LINE.format("activation", "quantity", "max ulp", "bound", "needed", "worst input"))
     broken = False
     for name in arguments.names or known:
+        if arguments.missing and name in recorded:
+            continue
         for quantity in ("value", "slope", "curvature"):
             before = recorded.setdefault(name, {}).get(quantity, {})
             seeds = range(arguments.seed, arguments.seed + arguments.searches)

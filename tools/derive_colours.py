@@ -4,7 +4,8 @@ Candidates are sRGB colours with a contrast of at least 3:1 on white and on a da
 are Euclidean in OKLab, in the worst of four visions: normal, and protanopia, deuteranopia,
 tritanopia as Machado, Oliveira & Fernandes (2009) simulate them. The dozen that are usually drawn
 together is spread as far apart as a maximin search gets it; all others follow one by one, in the
-order of `FURTHER`, so that a name added at its end changes no colour before it.
+order of the table, then those of the catalogue that the table lacks, so that a new function changes
+no other colour.
 
 Without arguments it writes `TABLE` and `POOL` at the end of src/softgate/plotting/palette.py. With
 `--check` it derives the colours again and compares: exit status 1 on a difference. Either way it
@@ -15,11 +16,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from softgate.plotting.palette import TABLE
+from softgate.runtime.registry import functions
 
 Floats = NDArray[np.float64]
 
@@ -33,14 +38,6 @@ DOZEN = (
 )  # fmt: skip
 """Usually drawn together; the first ones the most often, so the farthest apart."""
 
-FURTHER = (
-    "phi", "relu6", "squared_relu", "celu", "selu", "log_sigmoid", "hard_sigmoid", "hard_tanh",
-    "tanhshrink", "softsign", "hard_swish", "softshrink", "hardshrink", "squareplus", "identity",
-    "glu", "reglu", "geglu", "geglu_tanh", "swiglu", "prelu", "rrelu", "threshold", "clip",
-    "sparse_plus", "sparse_sigmoid", "hard_mish", "exponential", "gelu_10", "laplace",
-    "sqrtsoftplus", "xielu", "log_ndtr", "clamped_swiglu",
-)  # fmt: skip
-
 ON_GELU = {"gelu_tanh": "dashed", "gelu_sigmoid": "dotted"}
 """They lie on gelu: a gap in the line shows what is below it."""
 
@@ -50,7 +47,7 @@ alike. Its dash, which no other has, is given when all colours are, and so chang
 
 OTHER_DASHES = ("dashed", "dotted", "dashdot")
 LATER_DASHES = ("spaced", "longdot")
-"""Dashes from the 21st name of `FURTHER` on: with three, colours of one dash would be too near."""
+"""From the 21st name after the dozen on: with three dashes, colours of one would be too near."""
 POOL = 24
 """Colours for names that are in no table."""
 
@@ -221,13 +218,13 @@ class Choice:
     dash: str
 
 
-def follow(result: Candidates, chosen: dict[str, Choice], names: tuple[str, ...]) -> None:
+def follow(result: Candidates, chosen: dict[str, Choice], names: Iterable[str]) -> None:
     """Give each name in turn the dash and the colour that are farthest from all that is there.
 
     Counted are names with the same dash in the worst vision, and all others in normal vision, by
     half: there the dash helps.
     """
-    for number, name in enumerate(names):
+    for number, name in enumerate(dict.fromkeys(names)):
         dashes = OTHER_DASHES if number < 20 else LATER_DASHES
         dash = dashes[number % len(dashes)]
         nearest = np.full(len(result.levels), np.inf)
@@ -286,7 +283,7 @@ def derive() -> tuple[str, list[str]]:
         name: Choice(index, ON_GELU.get(name, "solid"))
         for name, index in zip(DOZEN, dozen, strict=True)
     }
-    follow(result, chosen, FURTHER)
+    follow(result, chosen, [name for name in (*TABLE, *functions()) if name not in DOZEN])
     for name, dash in LOOKS_LIKE_GELU.items():
         chosen[name] = Choice(chosen[name].index, dash)
     return source(result, chosen, pool(result, chosen)), report(result, chosen)

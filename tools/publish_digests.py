@@ -1,13 +1,23 @@
 """Write src/softgate/studies/reproducibility/digests.toml: the bits that every function computes.
 
-Run after any change of a kernel's arithmetic; it prints what changed.
+    python tools/publish_digests.py [--missing]
+
+Run after any change of a kernel's arithmetic; it prints what changed. `--missing` only adds
+functions that have no digests.
 """
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
-from softgate.studies.reproducibility.digests import VERSION, catalogue, read, tables
+from softgate.studies.reproducibility.digests import (
+    VERSION,
+    catalogue,
+    published_digest,
+    read,
+    tables,
+)
 
 FILE = Path(__file__).resolve().parent.parent / "src/softgate/studies/reproducibility/digests.toml"
 
@@ -34,10 +44,21 @@ def document(content: dict[str, dict[str, str]]) -> str:
 
 def main() -> None:
     """Write the file and print the digests that changed."""
-    content = tables(catalogue())
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--missing", action="store_true", help="only functions that have none")
+    missing = parser.parse_args().missing
     before = read() if FILE.exists() else {}
+    content = tables(
+        {
+            name: function
+            for name, function in catalogue().items()
+            if not missing or published_digest(name, "value", "float32") is None
+        }
+    )
     for table in COMMENTS:
         old, new = before.get(table, {}), content[table]
+        if missing:
+            content[table] = new = old | new
         for name in sorted(old | new):
             if old.get(name) != new.get(name):
                 print(f"{table}: {name}")

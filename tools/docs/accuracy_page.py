@@ -1,9 +1,10 @@
 """Certify softgate and every peer that is installed: docs/accuracy.md and the README's table.
 
-    python tools/docs/accuracy_page.py [--check] [--samples 200000] [-o docs/accuracy.md]
+    python tools/docs/accuracy_page.py [--missing | --check] [--samples N] [-o docs/accuracy.md]
 
 Each row is a certificate of `softgate certify`; the page has no figure that is not from one. Takes
-some minutes. `--check` only checks that every certificate can be made, with few inputs.
+some minutes. `--missing` only adds functions of ours that the page lacks; `--check` only checks
+that every certificate can be made, with few inputs.
 """
 
 from __future__ import annotations
@@ -56,28 +57,31 @@ def certificates(
         )
 
 
-def catalogue(samples: int | None) -> dict[str, Certificate]:
-    """Return the certificates of every function of ours, in the formats that are not tables."""
-    results = {}
+def catalogue(known: dict[str, list[str]], samples: int | None) -> dict[str, list[str]]:
+    """Return the largest errors of every function of ours, of those certified that are not known.
+
+    In the formats that are not tables.
+    """
+    worst, rows = readme_blocks.worst_inputs(), {}
     for function in sg.activations():
+        if function in known:
+            rows[function] = known[function]
+            continue
         print(f"catalogue: {function}", file=sys.stderr)
-        results[function] = sg.certify(
+        certificate = sg.certify(
             f"softgate:{function}", function, dtype=("float32", "float64"),
             quantity=("value", "slope"), samples=samples,
         )  # fmt: skip
-    return results
+        errors = [item.max_ulp for item in certificate]
+        recorded = [worst[function][quantity]["error_ulp"] for quantity in ("value", "slope")]
+        errors[2:] = map(max, errors[2:], recorded)
+        rows[function] = list(map(readme_blocks.number, errors))
+    return rows
 
 
-def bounds(result: dict[str, Certificate]) -> str:
+def bounds(rows: dict[str, list[str]]) -> str:
     """Return the largest error of each function of ours, and the bounds above 4 ulp."""
     header = ["function", *(f"{dtype} {what}" for dtype, what in COLUMNS)]
-    worst = readme_blocks.worst_inputs()
-    rows = []
-    for name, certificate in result.items():
-        errors = [item.max_ulp for item in certificate]
-        recorded = [worst[name][quantity]["error_ulp"] for quantity in ("value", "slope")]
-        errors[2:] = map(max, errors[2:], recorded)
-        rows.append((name, *map(readme_blocks.number, errors)))
     above = [
         f"{name} {quantity} {bound:g}"
         for name, function in (sg.activations() | sg.gated()).items()
@@ -85,7 +89,17 @@ def bounds(result: dict[str, Certificate]) -> str:
         if (bound := getattr(function.entry.bounds["float64"], quantity)) > 4
     ]
     text = CATALOGUE.format(above=", ".join(above) or "none")
-    return f"{text}\n{readme_blocks.table(header, rows)}"
+    return f"{text}\n{readme_blocks.table(header, ((name, *row) for name, row in rows.items()))}"
+
+
+def add_missing(file: Path, samples: int | None, readme: Path) -> None:
+    """Add the functions of ours that the page lacks, and update the README's sentence."""
+    page, _, section = file.read_text(encoding="utf-8").partition(TITLE)
+    cells = (line.strip("| ").split(" | ") for line in section.splitlines() if "| " in line)
+    known = {name: row for name, *row in cells if name in sg.activations()}
+    rows = catalogue(known, samples)
+    file.write_text(f"{page}{bounds(rows)}\n", encoding="utf-8")
+    readme_blocks.replace("catalogue", readme_blocks.catalogue(rows), readme)
 
 
 def row(peer: Peer, result: Measurement) -> str:
@@ -117,7 +131,8 @@ HEADER = (
     "wrong signs", "0 for a normal number", "0 for a subnormal", "±0, ±inf, NaN", "inputs",
 )  # fmt: skip
 
-CATALOGUE = """## The whole catalogue: max ulp
+TITLE = "## The whole catalogue: max ulp"
+CATALOGUE = f"""{TITLE}
 
 The columns of float32 are from certificates. Those of float64 are the largest errors that `make
 accuracy` has found in searches with arb; `tests/catalogue/worst_inputs.json` has their inputs, and
@@ -125,7 +140,7 @@ tests evaluate them.
 
 The bounds that softgate states are measured, not proven: in float32 by `make exhaustive` at all
 2^32 inputs; in float64 they are the largest error found times 1.1, rounded up to a tenth, since no
-search reaches all 2^64 inputs. They are at most 4 ulp, except in float64: {above}.
+search reaches all 2^64 inputs. They are at most 4 ulp, except in float64: {{above}}.
 """
 
 INTRODUCTION = """# Accuracy
@@ -168,16 +183,16 @@ def write(file: Path, samples: int | None, readme: Path | None = None) -> None:
                 for finding in certificate.findings:
                     print(f"  {finding}", file=sys.stderr)
             sections.append("\n".join(lines))
-    ours = catalogue(samples)
+    ours = catalogue({}, samples)
     sections.append(bounds(ours))
     named = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     page = "\n\n".join([INTRODUCTION.format(system=system, versions=named).rstrip(), *sections])
     file.write_text(page + "\n", encoding="utf-8")
     print(f"Wrote {file}", file=sys.stderr)
-    text = readme_blocks.accuracy(gelu, ours, versions)
     if readme is not None:
-        readme_blocks.replace("accuracy", text, readme)
+        readme_blocks.replace("accuracy", readme_blocks.accuracy(gelu, versions), readme)
+        readme_blocks.replace("catalogue", readme_blocks.catalogue(ours), readme)
         print(f"Wrote {readme}", file=sys.stderr)
 
 
@@ -188,8 +203,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=PAGE)
     parser.add_argument("--samples", type=int, help="inputs of float32 and float64")
     parser.add_argument("--check", action="store_true", help="few inputs, and nothing is written")
+    parser.add_argument("--missing", action="store_true", help="add functions that it lacks")
     options = parser.parse_args()
-    if options.check:
+    if options.missing:
+        add_missing(options.output, options.samples, readme_blocks.README)
+    elif options.check:
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder) / "accuracy.md", options.samples or FEW)
     else:

@@ -1,15 +1,14 @@
 """One colour and one dash pattern per activation, the same in every plot.
 
 Plots, the terminal, HTML cards and reports all use `style`. `TABLE` and `POOL` are written by
-`python tools/derive_colours.py`. Each colour has a contrast of at least 3:1 on white and on a dark
+`python tools/derive_colours.py`, which gives functions that are new in the catalogue a colour and
+changes no other. Each colour has a contrast of at least 3:1 on white and on a dark
 page. The dozen activations usually plotted together differ by colour alone for all kinds of colour
 vision; beyond a dozen no set of colours does, so the others also have a dash pattern, and plots
 have names beside lines.
 
-A name that is not in the table, such as a new file in the catalogue or a user's formula, has a
-colour and a dash pattern that no name in the table has, from a hash of the name, so that it is the
-same in every process. To give an entry of the catalogue a colour, append it to `FURTHER` in that
-script; no other colour changes.
+A name that is not in the table, such as a user's formula, has a colour and a dash pattern that no
+name in the table has, from a hash of the name, so that it is the same in every process.
 """
 
 from __future__ import annotations
