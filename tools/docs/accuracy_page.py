@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import readme_blocks
 
 import softgate as sg
@@ -75,7 +76,8 @@ def catalogue(known: dict[str, list[str]], samples: int | None) -> dict[str, lis
         errors = [item.max_ulp for item in certificate]
         recorded = [worst[function][quantity]["error_ulp"] for quantity in ("value", "slope")]
         errors[2:] = map(max, errors[2:], recorded)
-        rows[function] = list(map(readme_blocks.number, errors))
+        # Rounded up, as the README says that they are within the largest.
+        rows[function] = [readme_blocks.number(float(np.ceil(100 * e) / 100)) for e in errors]
     return rows
 
 
