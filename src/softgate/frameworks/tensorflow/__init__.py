@@ -29,7 +29,7 @@ from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.threads import POOL
 
 from ..gated import gate_and_other, in_order, refuse_out
-from . import cpu_kernels
+from . import cpu_kernels, private
 from .cpu_kernels import ACCEPTED, DTYPES, on_cpu
 from .derivatives import OPERATORS, STABLE, derivatives
 
@@ -37,17 +37,7 @@ if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
 
-def _exclude_from_autograph() -> None:
-    """Add softgate to the packages whose code AutoGraph does not rewrite, which takes seconds."""
-    try:
-        from tensorflow.python.autograph.core import config
-
-        config.CONVERSION_RULES = (*config.CONVERSION_RULES, config.DoNotConvert("softgate"))
-    except (ImportError, AttributeError):  # another version: rewritten code works as well
-        pass
-
-
-_exclude_from_autograph()
+private.not_rewritten.get()
 
 
 @tf.autograph.experimental.do_not_convert
@@ -100,8 +90,8 @@ def explain(call: Call) -> Explanation:
         x = _tensor(function, call.operands[0])
     shown = call.operands[0] if len(call.operands) == 1 else x
     shape = () if shown.shape.rank is None else tuple(shown.shape)
-    bound, reason = _bind(function, call), cpu_kernels.unavailable()
-    in_graph = tf.is_symbolic_tensor(x)
+    bound, in_graph = _bind(function, call), tf.is_symbolic_tensor(x)
+    reason = cpu_kernels.unavailable(in_graph)
     if not on_cpu(x) and not (in_graph and reason is None):
         fmt = bound.computed_in(quantity, x.dtype).name
         how = f"the {fmt} kernel's formula in TensorFlow operators"
@@ -116,6 +106,8 @@ def explain(call: Call) -> Explanation:
     item_bytes = x.dtype.size * (len(route.inputs) + route.results)
     if in_graph:
         how += " where TensorFlow runs the graph (its operators under XLA and in files)"
+    elif private.eager_op.reason:
+        how += f" ({private.eager_op.reason})"
     if reason is None and x.dtype in cpu_kernels.ENUMS:
         threads = cpu_kernels.threads(None if elements is None else elements * item_bytes)
     else:

@@ -19,13 +19,13 @@ not guarantee.
 from __future__ import annotations
 
 import ctypes
-import inspect
 import itertools
 import os
 import platform
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,9 +40,13 @@ from softgate.lower import native
 from softgate.lower.target import Symbols, address_of
 from softgate.runtime import kernels
 from softgate.runtime.arrays import Array
+from softgate.runtime.registry import functions
 from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import MIN_CHUNK_BYTES, available, chunk_loop
 from softgate.runtime.ufunc import over_arrays
+
+from ..capability import Changed, capability
+from . import private
 
 DTYPES: dict[Any, np.dtype[Any]] = {
     tf.float16: np.dtype(np.float16),
@@ -98,11 +102,10 @@ _functions: WeakKeyDictionary[Any, set[GraphFunction]] = WeakKeyDictionary()
 _interfaces = itertools.count()
 
 
-def unavailable() -> str | None:
-    """Return why graphs run TensorFlow's operators only; None if they run kernels."""
-    reason = _registration()
-    if reason is not None:
-        return reason
+def unavailable(in_graphs: bool) -> str | None:
+    """Return why no op runs kernels, or why graphs have none; None if they run."""
+    if platform.machine().lower() not in ("x86_64", "amd64", "aarch64", "arm64"):
+        return f"the op is not implemented for {platform.machine()}"
     devices = tf.config.list_logical_devices()
     others = sorted({device.device_type for device in devices} - {"CPU"})
     if others:
@@ -114,7 +117,8 @@ def unavailable() -> str | None:
     options = tf.config.optimizer.get_experimental_options()
     if options.get("disable_meta_optimizer") or not options.get("implementation_selector", True):
         return "tf.config.optimizer disables the implementation selector"
-    return None
+    with kernels.BUILDING:
+        return kernel_op.reason or (in_graphs and kernels_in_graphs.reason) or None
 
 
 def threads(moved: int | None) -> int:
@@ -137,6 +141,8 @@ def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> OpKernel:
 
 def may_run_eagerly(kernel: OpKernel | None) -> bool:
     """Return whether a kernel, or a new one, is called as an op eagerly; see `MOST_EAGER`."""
+    if private.eager_op.get() is None:
+        return False
     return len(_eager) < MOST_EAGER or (kernel is not None and kernel.address in _eager)
 
 
@@ -145,18 +151,10 @@ def evaluate(kernel: OpKernel, *operands: Any) -> Any:
 
     They are differentiable.
     """
-    from tensorflow.python import pywrap_tfe
-    from tensorflow.python.eager import context, core
-    from tensorflow.python.framework import ops
-
     _eager.add(kernel.address)
-    attributes = ("kernel", kernel.address, "process", PROCESS)
-    try:
-        return pywrap_tfe.TFE_Py_FastPathExecute(
-            context.context(), kernel.op, None, list(operands), *attributes
-        )
-    except core._NotOkStatusException as error:
-        ops.raise_from_not_ok_status(error, None)
+    call = private.eager_op.get()
+    assert call is not None  # `may_run_eagerly`
+    return call(kernel.op, list(operands), "kernel", kernel.address, "process", PROCESS)
 
 
 class GraphFunction:
@@ -196,78 +194,109 @@ class GraphFunction:
 
 
 def _traced(function: Callable[..., Any], spec: Sequence[Any], attributes: dict[str, str]) -> Any:
-    traced = tf.function(function, autograph=False, experimental_attributes=attributes)
-    return traced.get_concrete_function(*spec)
+    options: dict[str, Any] = {"experimental_attributes": attributes} if attributes else {}
+    return tf.function(function, autograph=False, **options).get_concrete_function(*spec)
 
 
 def _op(kernel: OpKernel) -> Callable[..., Any]:
-    from tensorflow.python.framework import op_def_library
+    def nodes(*operands: Any) -> Any:
+        dtype, value = operands[0].dtype, tf.compat.v1.AttrValue
+        attributes = {
+            "T": value(type=dtype.as_datatype_enum),
+            "N": value(i=len(operands)),
+            "kernel": value(i=kernel.address),
+            "process": value(i=PROCESS),
+        }
+        results = [dtype] * (OPS.index(kernel.op) + 1)
+        graph = tf.compat.v1.get_default_graph()
+        return graph.create_op(kernel.op, operands, results, attrs=attributes).outputs
 
-    def native(*operands: Any) -> Any:
-        attributes = {"kernel": kernel.address, "process": PROCESS}
-        return op_def_library.apply_op(kernel.op, x=list(operands), **attributes)
-
-    return native
-
-
-_registered: list[str | None] = []
-
-
-def _registration() -> str | None:
-    """Register the op, once; return why that is impossible, or None."""
-    if not _registered:
-        with kernels.BUILDING:
-            if not _registered:
-                try:
-                    _register()
-                except Exception as error:
-                    _registered.append(str(error))
-                else:
-                    _registered.append(None)
-    return _registered[0]
+    return nodes
 
 
-class _UnavailableError(Exception):
-    """TensorFlow or the machine lacks what the op needs."""
+@capability(
+    "tensorflow",
+    "tensorflow.sysconfig.get_lib",
+    cost="graphs run TensorFlow's operators, and kernels run over the memory of eager tensors",
+    otherwise=None,
+)
+def kernel_op(folder: Callable[[], str]) -> None:
+    """Register the ops."""
+    _register(folder())
 
 
-def _register() -> None:
-    version = f"TensorFlow {tf.__version__}"
-    if platform.machine().lower() not in ("x86_64", "amd64", "aarch64", "arm64"):
-        raise _UnavailableError(f"the op is not implemented for {platform.machine()}")
-    if "experimental_attributes" not in inspect.signature(tf.function).parameters:
-        raise _UnavailableError(f"{version} has functions without attributes")
-    try:
-        from tensorflow.python.eager import context, core
-        from tensorflow.python.framework import op_def_library, op_def_registry, ops
-        from tensorflow.python.framework.kernels import get_registered_kernels_for_op
-        from tensorflow.python.pywrap_tfe import TFE_Py_FastPathExecute
+@capability(
+    "tensorflow",
+    "tensorflow.function",
+    cost="graphs run TensorFlow's operators",
+    otherwise=None,
+)
+def kernels_in_graphs(_: Any) -> None:
+    """Compare what Grappler selects with kernels at `PROBE`, once for each op."""
+    if kernel_op.reason:
+        raise Changed("there is no op that runs kernels")
+    for name, quantity in (("silu", "value"), ("swiglu", "backward")):
+        _compare(functions()[name].route(quantity, np.dtype(np.float32)), f"{name} ({quantity})")
 
-        _ = context.context, core._NotOkStatusException, TFE_Py_FastPathExecute
-        _ = op_def_library.apply_op, ops.raise_from_not_ok_status
-        _ = op_def_registry.get, ops.gradient_registry.list
-    except (ImportError, AttributeError) as error:
-        raise _UnavailableError(f"{version} differs from what softgate expects: {error}") from None
-    library = _Library(version)
-    symbols = {name: library.address(name) for name in native.called("TF_")}
+
+PROBE = np.array(
+    [-np.inf, -3e38, -104, -88, -20, -1.5, -1e-40, -0.0, 0, 1e-45, 1e-38, 0.3, 17, 90, np.inf, np.nan],
+    np.float32,
+)  # fmt: skip
+"""Where TensorFlow could differ from a kernel: it flushes subnormal operands and results."""
+
+
+def _compare(route: Route, name: str) -> None:
+    """Raise if a graph that a CPU runs does not return a kernel's bits."""
+    inputs = [np.roll(PROBE, 5 * i) for i in range(len(route.inputs))]
+    kernel = kernel_of(route, tf.float32, lambda *_: ())
+    wanted = [np.empty_like(PROBE) for _ in range(route.results)]
+    over_arrays(route.runner(), (*wanted, *inputs))
+    with tf.init_scope(), tf.device(None):
+        operands = tuple(map(tf.constant, inputs))
+        graph = GraphFunction("probe", lambda x, *_: (-x,) * route.results, operands, kernel)
+        call = tf.function(graph, autograph=False).get_concrete_function(*operands)
+        results = [y.numpy() for y in call(*operands)]
+    for y, exact in zip(results, wanted, strict=True):
+        differs = y.view(np.uint32) != exact.view(np.uint32)
+        if differs.any():
+            i = int(np.argmax(differs))
+            text = f"{name} of {', '.join(str(x[i]) for x in inputs)}"
+            raise Changed(f"in a graph {text} is {y[i]}, and the kernel's {exact[i]}")
+
+
+def _register(folder: str) -> None:
+    libraries = sorted(Path(folder).glob("libtensorflow_framework*"))
+    if not libraries:
+        raise Changed("there is no library with the C API")
+    library = _Library(ctypes.CDLL(str(libraries[0])))
+    symbols = {name: address_of(library.functions[name]) for name in native.called("TF_")}
     pool = _pool()
     if pool is not None:
         process = ctypes.CDLL(None)
-        functions = native.THREAD_FUNCTIONS
-        symbols |= {name: address_of(getattr(process, name)) for name in functions}
+        symbols |= {name: address_of(getattr(process, name)) for name in native.THREAD_FUNCTIONS}
     callbacks = native.compile_callbacks(symbols, PROCESS, pool)
     _callbacks.extend(callbacks)
     create, compute, *shapes = map(address_of, callbacks)
     for op, results, shape in zip(OPS, ("y", "yz"), shapes, strict=True):
-        # TensorFlow ends the process if an op is registered again: an interrupt may have been here.
-        if op_def_registry.get(op) is None:
+        if not _is_defined(op):
             library.define(op, results, shape)
-        if not get_registered_kernels_for_op(op).kernel:
-            library.implement(op, create, compute)
-        if op not in ops.gradient_registry.list():
+        library.implement(op, create, compute)
+        with suppress(KeyError):  # registered before an interrupt
             tf.RegisterGradient(op)(_gradient)
     if pool is not None:
         _start_workers(pool, symbols)
+
+
+def _is_defined(op: str) -> bool:
+    """Return whether an op is registered: TensorFlow ends the process if it is registered again."""
+    try:
+        tf.Graph().create_op(op, [], [])
+    except RuntimeError as error:
+        return "not registered" not in str(error)
+    except ValueError:  # without operands
+        pass
+    return True
 
 
 _serving: list[threading.Thread] = []
@@ -283,26 +312,11 @@ def _gradient(op: Any, *grads: Any) -> Sequence[Any]:
 class _Library:
     """TensorFlow's C API."""
 
-    def __init__(self, version: str) -> None:
-        self._version = version
-        folder = Path(tf.sysconfig.get_lib())
-        libraries = sorted(folder.glob("libtensorflow_framework*"))
-        if not libraries:
-            raise _UnavailableError(f"{version} has no library with its C API")
-        self._library = ctypes.CDLL(str(libraries[0]))
-
-    def address(self, name: str) -> int:
-        """Return the address of a function."""
-        return address_of(self._function(name))
-
-    def _function(self, name: str) -> Any:
-        try:
-            return self._library[name]
-        except AttributeError:
-            raise _UnavailableError(f"the C API of {self._version} lacks {name}") from None
+    def __init__(self, functions: ctypes.CDLL) -> None:
+        self.functions = functions
 
     def _call(self, name: str, *arguments: Any, returns: Any = None) -> Any:
-        function = self._function(name)
+        function = self.functions[name]
         function.restype = returns
         pointers = (ctypes.c_void_p(a) if isinstance(a, int) else a for a in arguments)
         return function(*pointers)
@@ -324,24 +338,32 @@ class _Library:
             self._call("TF_OpDefinitionBuilderAddOutput", builder, f"{result}: T".encode())
         self._call("TF_OpDefinitionBuilderSetShapeInferenceFunction", builder, shape)
         self._call("TF_RegisterOpDefinition", builder, status)
-        self._check(status)
+        self._check(op, status)
 
     def implement(self, op: str, create: int, compute: int) -> None:
-        """Register an op's kernel for CPUs."""
+        """Register an op's kernel for CPUs, once: its status tells whether that was done."""
         pointer, name = ctypes.c_void_p, op.encode()
-        status = self._call("TF_NewStatus", returns=pointer)
-        kernel = self._call(
-            "TF_NewKernelBuilder", name, b"CPU", create, compute, 0, returns=pointer
-        )
-        self._call("TF_RegisterKernelBuilder", name, kernel, status)
-        self._check(status)
+        if op not in _statuses:
+            status = self._call("TF_NewStatus", returns=pointer)
+            self._call("TF_SetStatus", status, ctypes.c_int(UNKNOWN), b"not registered")
+            _statuses[op] = status
+        if self._call("TF_GetCode", _statuses[op], returns=ctypes.c_int) == UNKNOWN:
+            functions = (create, compute, 0)
+            kernel = self._call("TF_NewKernelBuilder", name, b"CPU", *functions, returns=pointer)
+            self._call("TF_RegisterKernelBuilder", name, kernel, _statuses[op])
+        self._check(op, _statuses[op])
 
-    def _check(self, status: int) -> None:
-        """Raise if a call failed; free the status."""
+    def _check(self, op: str, status: int) -> None:
+        """Raise if a call failed."""
         if self._call("TF_GetCode", status, returns=ctypes.c_int):
             message = self._call("TF_Message", status, returns=ctypes.c_char_p).decode()
-            raise _UnavailableError(f"{self._version} does not register the op: {message}")
-        self._call("TF_DeleteStatus", status)
+            raise Changed(f"{op} is not registered: {message}")
+
+
+UNKNOWN = 2
+"""A status of TensorFlow."""
+_statuses: dict[str, int] = {}
+"""The status of the registration of each op's kernel: an interrupt may be before or after it."""
 
 
 @cache
@@ -384,13 +406,6 @@ def _start_workers(pool: native.WorkerMemory, symbols: Symbols) -> None:
 def on_cpu(x: Any) -> bool:
     """Return whether a tensor is eager and in the CPU's memory."""
     return not tf.is_symbolic_tensor(x) and tf.executing_eagerly() and "CPU" in x.device
-
-
-def has_tangent(x: Any) -> bool:
-    """Return whether a tensor is differentiated in forward mode."""
-    from tensorflow.python.eager import forwardprop_util
-
-    return bool(forwardprop_util.pack_tangents([x]).tangents)
 
 
 def array_of(x: Any) -> Array:

@@ -23,8 +23,8 @@ from softgate.runtime.routes import Route
 
 from ..asymptotes import asymptotes
 from ..gated import Operators, compute_gated
-from . import cpu_kernels
-from .cpu_kernels import DTYPES, GraphFunction, OpKernel, array_of, has_tangent, on_cpu
+from . import cpu_kernels, private
+from .cpu_kernels import DTYPES, GraphFunction, OpKernel, array_of, on_cpu
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -92,7 +92,7 @@ class Quantities:
         kernel = self._kernels.get((quantity, dtype))
         if not cpu_kernels.may_run_eagerly(kernel):
             return None
-        if kernel is None and cpu_kernels.unavailable() is None:
+        if kernel is None and cpu_kernels.unavailable(in_graphs=False) is None:
             kernel = self._kernel(quantity, dtype)
         return kernel
 
@@ -112,7 +112,7 @@ class Quantities:
     def _graph_function(
         self, quantity: str, operators: Form, operands: tuple[Any, ...]
     ) -> GraphFunction:
-        dtype, replaced = operands[0].dtype, cpu_kernels.unavailable() is None
+        dtype, replaced = operands[0].dtype, cpu_kernels.unavailable(in_graphs=True) is None
         function = self._graph_functions.get((quantity, dtype, replaced))
         if function is None:
             name = f"{self.function.name}_{quantity}_{dtype.name}"
@@ -289,7 +289,7 @@ def _here(x: Any) -> Any:
     """
     if tf.executing_eagerly():
         return x
-    if has_tangent(x):
+    if private.has_tangent.get()(x):
         raise NotImplementedError(
             "tf.autodiff.ForwardAccumulator in a tf.function: TensorFlow ignores custom gradients "
             "there; call the function eagerly, or use tf.GradientTape"
