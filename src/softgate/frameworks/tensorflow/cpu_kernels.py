@@ -240,7 +240,10 @@ def kernels_in_graphs(_: Any) -> None:
 
 
 PROBE = np.array(
-    [-np.inf, -3e38, -104, -88, -20, -1.5, -1e-40, -0.0, 0, 1e-45, 1e-38, 0.3, 17, 90, np.inf, np.nan],
+    [
+        -np.inf, -3e38, -104, -88, -20, -1.5, -1e-40, -0.0,
+        0, 1e-45, 1e-38, 0.3, 17, 90, np.inf, np.nan,
+    ],
     np.float32,
 )  # fmt: skip
 """Where TensorFlow could differ from a kernel: it flushes subnormal operands and results."""

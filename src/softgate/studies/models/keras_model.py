@@ -259,7 +259,9 @@ def _is_known(name: str) -> bool:
 
 def all_layers(model: Any) -> list[Any]:
     """Return the layers of a model, with those inside them."""
-    return list(model._flatten_layers(include_self=False, recursive=True))
+    from .keras_private import all_layers
+
+    return all_layers.get()(model)
 
 
 def operations_of(model: Any) -> list[Any]:
@@ -289,12 +291,11 @@ def sites(layers: Iterable[Any], operations: Iterable[Any]) -> Iterator[Site]:
         if not functions and _is_activation(layer):
             yield layer, "call", _activation(_path(layer), layer, _size(layer), None)
     for operation in operations:
-        if not isinstance(operation, keras.layers.InputLayer) and operation._inbound_nodes:
-            arguments = operation._inbound_nodes[0].arguments
-            if len(arguments.keras_tensors) == 1:
-                scanned = _activation(operation.name, operation, _size(operation), None)
-                if scanned.function != UNKNOWN:  # reshapes and reductions are not elementwise
-                    yield operation, "call", scanned
+        inputs = keras.tree.flatten(getattr(operation, "input", ()))
+        if not isinstance(operation, keras.layers.InputLayer) and len(inputs) == 1:
+            scanned = _activation(operation.name, operation, _size(operation), None)
+            if scanned.function != UNKNOWN:  # reshapes and reductions are not elementwise
+                yield operation, "call", scanned
 
 
 @contextmanager
@@ -374,7 +375,17 @@ def _is_activation(layer: Any) -> bool:
     A layer of the user is called on arrays of other shapes, so it must have neither weights nor
     layers.
     """
-    if type(layer).__module__.startswith("keras.src.layers.activations"):
+    import keras
+
+    layers = keras.layers
+    if type(layer) in (
+        layers.Activation,
+        layers.ELU,
+        layers.LeakyReLU,
+        layers.PReLU,
+        layers.ReLU,
+        layers.Softmax,
+    ):
         return True
     inner = all_layers(layer)
     return _is_user_code(layer) and layer.built and not layer.weights and not inner and (

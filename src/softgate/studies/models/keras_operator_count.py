@@ -12,13 +12,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
+from inspect import getfile
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import keras
-from keras.src import backend
 
+from .keras_private import backend
 from .operator_count import CountedOperator
 
 KERAS_OPERATORS = {
@@ -32,9 +33,11 @@ KERAS_OPERATORS = {
     "math": ("erf",),
 }  # fmt: skip
 """Activation operators of Keras by the part of its backend."""
-KERAS = Path(keras.__file__).parent / "src"
+OPS = Path(getfile(keras.ops.relu)).parent
 LIBRARY = (
-    *(str(KERAS / part) for part in ("activations", "backend", "ops")),
+    str(OPS),
+    str(OPS.with_name("backend")),
+    str(Path(getfile(keras.activations.relu)).parent),
     str(Path(__file__).parent),
 )
 """Folders of functions that layers call, and of those that observe these calls."""
@@ -54,10 +57,13 @@ class KerasCount:
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Count the calls of this thread."""
+        functions = backend.get()
+        if functions is None:
+            raise RuntimeError(backend.reason)
         softgate = sys.modules.get("softgate.keras.activation")
         with ExitStack() as stack:
             for part, names in KERAS_OPERATORS.items():
-                module = getattr(backend, part)
+                module = getattr(functions, part)
                 for name in names:
                     if hasattr(module, name):
                         stack.callback(setattr, module, name, getattr(module, name))

@@ -215,7 +215,7 @@ def _same_lambda(layer: Any) -> Any:
     """Return a Lambda layer with the same function; Keras' `from_config` refuses Python lambdas."""
     return keras.layers.Lambda(
         layer.function,
-        output_shape=layer._output_shape,
+        output_shape=getattr(layer, "_output_shape", None),  # None: Keras runs the function
         mask=layer.mask,
         arguments=layer.arguments,
         name=layer.name,
