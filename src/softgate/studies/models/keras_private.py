@@ -12,19 +12,19 @@ from softgate.frameworks.capability import Changed, capability
 
 def walk(model: Any, /) -> list[Any]:
     """Return the layers of a model, with those that layers have as attributes."""
-    found: dict[int, Any] = {}
+    layers: dict[int, Any] = {}
 
     def inside(owner: Any) -> Iterator[Any]:
         parts = owner.layers if isinstance(owner, keras.Model) else list(vars(owner).values())
         for part in keras.tree.flatten(parts):
-            if isinstance(part, keras.layers.Layer) and id(part) not in found:
-                found[id(part)] = part
+            if isinstance(part, keras.layers.Layer) and id(part) not in layers:
+                layers[id(part)] = part
                 yield from inside(part)
                 yield part
 
     for _ in inside(model):
         pass
-    return list(found.values())
+    return list(layers.values())
 
 
 @capability(
