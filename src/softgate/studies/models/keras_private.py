@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -14,16 +14,14 @@ def walk(model: Any, /) -> list[Any]:
     """Return the layers of a model, with those that layers have as attributes."""
     layers: dict[int, Any] = {}
 
-    def inside(owner: Any) -> Iterator[Any]:
+    def add(owner: Any) -> None:
         parts = owner.layers if isinstance(owner, keras.Model) else list(vars(owner).values())
         for part in keras.tree.flatten(parts):
             if isinstance(part, keras.layers.Layer) and id(part) not in layers:
                 layers[id(part)] = part
-                yield from inside(part)
-                yield part
+                add(part)
 
-    for _ in inside(model):
-        pass
+    add(model)
     return list(layers.values())
 
 
