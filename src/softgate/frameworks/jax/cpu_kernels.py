@@ -1,9 +1,8 @@
-"""softgate's kernels inside programs that XLA compiles for a CPU: one primitive of JAX.
+"""softgate's kernels inside programs that XLA compiles for a CPU: calls of one primitive of JAX.
 
-On CPUs it is lowered to a call of the kernel that NumPy arrays use, through XLA's foreign function
-interface: the same bits, subnormal numbers included. It is lowered to JAX operators for other
-platforms, in exported programs, which must run without softgate, and where XLA partitions a program
-over several devices, because it would gather the operands of a foreign call on each of them.
+XLA calls the kernel that NumPy arrays use: the same bits, subnormal numbers included. Where it
+cannot, the primitive is lowered to JAX operators (`private`): for other platforms, in exported
+programs, which must run without softgate, and where XLA partitions a program.
 
 A kernel that was registered with XLA is never freed: XLA cannot unregister it, and a compiled
 program may call it at any time. The name of a target contains a digest of the kernel's operations
@@ -14,60 +13,25 @@ from __future__ import annotations
 
 import ctypes
 import math
-import operator
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
 from softgate.catalogue import Entry
-from softgate.formula.formats import Format
+from softgate.formula.formats import Format, dtype_of
 from softgate.runtime.kernels import BUILDING
-from softgate.runtime.routes import Route
+from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import ALIGNMENT, MIN_CHUNK_BYTES, chunk_loop
 
-Operands = Sequence[Any]
+from . import private
+
 Rule = Callable[..., Any]
-
-
-class Interface(NamedTuple):
-    """The version of XLA's foreign function interface, and whether its metadata have a state."""
-
-    version: tuple[int, int]
-    with_state: bool
-
-
-@cache
-def interface() -> Interface | str:
-    """Return the interface of the installed jaxlib, or a string: why it cannot be used."""
-    from softgate.lower.native import API_FUNCTIONS
-
-    if not hasattr(jax, "ffi"):
-        return f"JAX {jax.__version__} has no jax.ffi"
-    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
-    try:
-        text = header.read_text(encoding="utf-8")
-    except OSError:
-        return "jaxlib was installed without its headers"
-    numbers = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]
-    major, minor = (int(number[1]) if number else -1 for number in numbers)
-    functions = re.findall(r"_XLA_FFI_API_STRUCT_FIELD\(XLA_FFI_(\w+)\)", text)
-    places = {name: 48 + 8 * place for place, name in enumerate(functions)}
-    known = all(places.get(name) == offset for name, offset in API_FUNCTIONS.items())
-    if major != 0 or minor < 1 or not known:
-        return f"jaxlib's foreign function interface {major}.{minor} is not supported"
-    return Interface((major, minor), "state_type_id" in text)
-
 
 _operators_preferred: ContextVar[bool] = ContextVar("softgate.jax.prefer_operators")
 
@@ -102,10 +66,10 @@ def obstacle() -> str:
     """Return why kernels are not used in traces, or an empty string."""
     if _operators_preferred.get(False):
         return "prefer_operators is active"
-    support = interface()
-    if isinstance(support, str):
-        return support
-    return _failures[0] if _failures else ""
+    for part in (private.primitive, private.foreign_calls, private.vary_alike):
+        if part.reason:
+            return part.reason
+    return private.failures[0] if private.failures else ""
 
 
 @dataclass(frozen=True)
@@ -138,183 +102,58 @@ class Computation:
         """The number of array operands of the kernel."""
         return len(self.route.inputs)
 
+    @property
+    def results(self) -> int:
+        """The number of arrays that the kernel writes."""
+        return self.route.results
+
     def __call__(self, *operands: Any) -> list[Any]:
         """Return the results for operands of one shape and dtype."""
-        arrays, rest = operands[: self.inputs], operands[self.inputs :]
-        results: list[Any] = _kernel.bind(*_vary_alike(arrays), *rest, computation=self)
+        bind = private.primitive.get()
+        if self.inputs > 1:
+            arrays = private.vary_alike.get()(operands[: self.inputs])
+            operands = (*arrays, *operands[self.inputs :])
+        results: list[Any] = bind(*operands, computation=self)
         return results
 
+    def target(self) -> str | None:
+        """Return the name under which XLA calls the kernel, registered the first time.
 
-_kernel: Any = Primitive("softgate")
-_kernel.multiple_results = True
+        None if calls have failed before.
+        """
+        if private.failures:
+            return None
+        name = _targets.get(self)
+        if name is None:
+            with BUILDING:
+                names = self.entry.name, self.quantity, self.storage.name
+                digest = self.route.digest(parameters=not self.passed)
+                name = ".".join(("softgate", *names, digest))
+                runner = self.route.runner()
+                if name not in _registered:
+                    _register(name, self.route, runner, self.passed)
+                if not _compared:
+                    _compare(name, self.route, runner, self.passed)
+                _targets[self] = name
+        return name
 
-
-def _vary_alike(arrays: Operands) -> Operands:
-    """Return operands that vary over the same axes of a mesh within `shard_map`."""
-    if len(arrays) == 1 or not hasattr(jax, "typeof"):
-        return arrays
-    axes = [_varying_axes(jax.typeof(array)) for array in arrays]
-    union = frozenset().union(*axes)
-    return [
-        _vary(array, tuple(union - varying)) if union - varying else array
-        for array, varying in zip(arrays, axes, strict=True)
-    ]
-
-
-def _varying_axes(kind: Any) -> frozenset[Any]:
-    """Return the axes of a mesh over which arrays of a type vary."""
-    axes = getattr(kind, "manual_axis_type", None)
-    varying: frozenset[Any] = (
-        axes.varying if axes is not None else getattr(kind, "vma", frozenset())  # older versions
-    )
-    return varying
-
-
-def _vary(array: Any, axes: tuple[Any, ...]) -> Any:
-    lax: Any = jax.lax
-    if hasattr(lax, "pcast"):
-        return lax.pcast(array, axes, to="varying")
-    return lax.pvary(array, axes)
-
-
-def _shapes(*operands: Any, computation: Computation) -> list[Any]:
-    return [operands[0].update(weak_type=False)] * computation.route.results
-
-
-@lru_cache(maxsize=1024)
-def jitted(computation: Computation) -> Callable[..., Any]:
-    """Return the primitive as a jitted function of its operands."""
-    return jax.jit(partial(_kernel.bind, computation=computation))
-
-
-def _evaluate(*operands: Any, computation: Computation) -> Any:
-    with jax.disable_jit(False):  # within `jax.disable_jit` this would recurse
-        return jitted(computation)(*operands)
-
-
-def _batch(operands: Operands, axes: Sequence[Any], *, computation: Computation) -> Any:
-    count = computation.inputs
-    arrays, rest = operands[:count], operands[count:]
-    axis = axes[0]
-    if count > 1:
-        front: Any = batching.bdim_at_front
-        pairs = list(zip(arrays, axes[:count], strict=True))
-        size = next(array.shape[at] for array, at in pairs if at is not None)
-        arrays = [front(array, at, size) for array, at in pairs]
-        axis = 0
-    results = computation(*arrays, *rest)
-    return results, [axis] * len(results)
-
-
-def _tangents(primals: Operands, tangents: Operands, *, computation: Computation) -> Any:
-    """Return the results of "backward", and their tangents."""
-    assert computation.quantity == "backward"
-    count = computation.inputs - 1
-    (*arrays, grad), rest = primals[: count + 1], primals[count + 1 :]
-    results = computation(*primals)
-    *array_tangents, grad_tangent = tangents[: count + 1]
-    totals = None
-    if not isinstance(grad_tangent, ad.Zero):  # it is linear in grad
-        totals = computation(*arrays, grad_tangent, *rest)
-    if not all(isinstance(tangent, ad.Zero) for tangent in array_tangents):
-        instantiate: Any = ad.instantiate_zeros
-        array_tangents = [instantiate(tangent) for tangent in array_tangents]
-        parts = computation.operand_tangents(arrays, grad, array_tangents)
-        totals = parts if totals is None else list(map(operator.add, totals, parts))
-    return results, totals
-
-
-def _transpose(cotangents: Operands, *operands: Any, computation: Computation) -> Any:
-    """Return the cotangents of the operands of "backward", which is linear in `grad`.
-
-    The i-th result is grad times the i-th slope, so its transpose is a cotangent times that slope.
-    """
-    assert computation.quantity == "backward"
-    count = computation.inputs - 1
-    (*arrays, grad), rest = operands[: count + 1], operands[count + 1 :]
-    total: Any = ad.Zero(grad.aval)
-    for place, cotangent in enumerate(cotangents):
-        if not isinstance(cotangent, ad.Zero):
-            part = computation(*arrays, cotangent, *rest)[place]
-            total = ad.add_tangents(total, part)  # type: ignore[no-untyped-call]
-    return [*(None for _ in arrays), total, *(None for _ in rest)]
-
-
-_kernel.def_abstract_eval(_shapes)
-_kernel.def_impl(_evaluate)
-batching.primitive_batchers[_kernel] = _batch
-ad.primitive_jvps[_kernel] = _tangents
-ad.primitive_transposes[_kernel] = _transpose
-
-
-def _lower(context: Any, *operands: Any, computation: Computation) -> Any:
-    """Lower to operators."""
-    rule = mlir.lower_fun(computation.operators, multiple_results=True)
-    return rule(context, *operands)
-
-
-def _lower_on_cpu(context: Any, *operands: Any, computation: Computation) -> Any:
-    """Lower to a call of the kernel, unless the program is exported or partitioned."""
-    module = context.module_context
-    if module.lowering_parameters.for_export or _is_partitioned(module.axis_context):
-        return _lower(context, *operands, computation=computation)
-    try:
-        name = target(computation)
-    except Exception as error:
-        _failures.append(f"a kernel is not registered with XLA: {error}")
-        return _lower(context, *operands, computation=computation)
-    count = computation.inputs + computation.passed
-    return jax.ffi.ffi_lowering(name)(
-        context.replace(avals_in=context.avals_in[:count]), *operands[:count]
-    )
-
-
-def _is_partitioned(axes: Any) -> bool:
-    """Return whether XLA partitions a program over several devices.
-
-    Within `pmap` and within `shard_map` over all axes of its mesh, a program is that of one device.
-    """
-    mesh = getattr(axes, "mesh", None)
-    if mesh is None:
-        return (getattr(axes, "num_devices", 1) or 1) > 1
-    return mesh.size > 1 and set(axes.manual_axes) != set(mesh.axis_names)
-
-
-mlir.register_lowering(_kernel, _lower)
-mlir.register_lowering(_kernel, _lower_on_cpu, platform="cpu")
 
 _targets: dict[Computation, str] = {}
 _registered: set[str] = set()
-_failures: list[str] = []
-"""Why kernels are not registered, from the first failure on: JAX operators compute then."""
+_compared: set[str] = set()
+"""The kernel whose calls by XLA were compared: the first that is registered."""
 _free: list[tuple[int, int]] = []
 """Stubs that are not in use, with their slots."""
 
 
-def target(computation: Computation) -> str:
-    """Return the name under which XLA calls a kernel, compiled and registered the first time."""
-    name = _targets.get(computation)
-    if name is None:
-        with BUILDING:
-            route, passed = computation.route, computation.passed
-            names = computation.entry.name, computation.quantity, computation.storage.name
-            name = ".".join(("softgate", *names, route.digest(parameters=not passed)))
-            if name not in _registered:
-                _register(name, route, passed)
-            _targets[computation] = name
-    return name
-
-
-def _register(name: str, route: Route, passed: bool) -> None:
+def _register(name: str, route: Route, runner: Runner, passed: bool) -> None:
     from softgate.lower.native import SLOT_FIELDS, compile_stubs
     from softgate.lower.target import address_of, never_free
 
+    calls = private.foreign_calls.get()
     if not _free:
-        support = interface()
-        assert isinstance(support, Interface)
-        _free.extend(compile_stubs(*support))
+        _free.extend(compile_stubs(calls.version, calls.with_state))
     stub, slot = _free.pop()
-    runner = route.runner()
     never_free(runner)
     fields = {
         "chunks": address_of(chunk_loop(len(route.inputs) + route.results)),
@@ -327,9 +166,34 @@ def _register(name: str, route: Route, passed: bool) -> None:
     }
     words = (ctypes.c_int64 * len(SLOT_FIELDS)).from_address(slot)
     words[:] = [fields[field] for field in SLOT_FIELDS]
-    capsule = jax.ffi.pycapsule(stub)  # type: ignore[no-untyped-call]
-    jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+    calls.register(name, stub)
     _registered.add(name)
+
+
+def _compare(name: str, route: Route, runner: Runner, passed: bool) -> None:
+    """Raise unless a call by XLA has the bits of the kernel, for special values and in chunks."""
+    if np.float32(2.0**-149) * np.float32(1) == 0:
+        return  # this thread flushes subnormal numbers, so the kernel has to be called in another
+    calls = private.foreign_calls.get()
+    storage, bits = route.storage, route.storage.bits
+    # JAX has no integers of 64 bits unless they are enabled.
+    words: Any = {16: np.uint16, 32: np.uint32, 64: np.complex64}[bits]
+    normal, infinity = 1 << storage.mantissa_bits, (1 << bits - 1) - (1 << storage.mantissa_bits)
+    special = [0, 1, normal - 1, normal, infinity - 1, infinity, infinity + normal // 2]
+    patterns = np.array([*special, *(pattern | 1 << bits - 1 for pattern in special)])
+    values = [patterns.astype(f"u{bits // 8}"), np.linspace(-20, 20, 601).astype(dtype_of(storage))]
+    probe = np.concatenate([part.view(words) for part in values])
+    count = 2 * _step(route) + 3
+    inputs = [np.resize(np.roll(probe, place), count) for place in range(len(route.inputs))]
+    expected = [np.empty(count, words) for _ in range(route.results)]
+    runner.run(*(array.ctypes.data for array in (*expected, *inputs)), runner.address, count)
+    rest = [as_words(runner.constants)] if passed else []
+    shapes = [jax.ShapeDtypeStruct((count,), words)] * route.results  # type: ignore[no-untyped-call]
+    called: Any = private.alone(lambda: jax.jit(calls.call(name, shapes))(*inputs, *rest))
+    for result, wanted in zip(called, expected, strict=True):
+        if np.asarray(result).tobytes() != wanted.tobytes():
+            raise RuntimeError(f"{name} called by XLA has other results than the kernel")
+    _compared.add(name)
 
 
 def _step(route: Route) -> int:

@@ -95,7 +95,7 @@ def _recompiles(function: Activation, x: jax.Array, key: Key) -> bool:
 
 def wide() -> bool:
     """Return whether JAX has float64 enabled."""
-    return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+    return bool(jax.dtypes.canonicalize_dtype(float) == np.float64)
 
 
 def _is_array(value: Any) -> bool:
