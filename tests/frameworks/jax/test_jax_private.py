@@ -26,8 +26,9 @@ NAMES = [(each.name, name) for each in CAPABILITIES["jax"].values() for name in 
 
 
 def forget() -> None:
-    """Forget what has been traced."""
+    """Forget what has been found and traced."""
     jax.clear_caches()
+    private.unusable.cache_clear()
     adapter._usual.clear()
     derivatives.bound_activation.cache_clear()
     gated._kernels.cache_clear()

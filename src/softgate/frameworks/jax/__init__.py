@@ -6,6 +6,7 @@ a primitive that XLA lowers to a kernel or to the stable form in operators.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from softgate.records.packages import check, missing
@@ -17,20 +18,13 @@ except ModuleNotFoundError as error:
 else:
     check("jax", jax.__version__)
 
+from softgate.formula.formats import FORMATS
 from softgate.runtime.dispatch import Call, Explanation
 
 from ..gated import gate_and_other
 from . import cpu_kernels, float8, gated
 from .derivatives import ORDERS, Function
-from .operands import (
-    as_float,
-    bind_operands,
-    described,
-    refuse_out,
-    storage_of,
-    together,
-    wide,
-)
+from .operands import as_float, bind_operands, together, wide
 
 _usual: dict[object, Function] = {}
 """The functions of calls without parameters: for small arrays Python's overhead dominates."""
@@ -44,7 +38,9 @@ def compute(call: Call) -> Any:
         call.arithmetic,
         call.parameters,
     )
-    refuse_out(call)
+    if call.out is not None:
+        name = function.name
+        raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
     if function.nin == 2:
         return gated.compute(call)
     if float8.is_narrow(*call.operands):
@@ -89,7 +85,36 @@ def explain(call: Call) -> Explanation:
         bound, _ = bind_operands(function, array, call.arithmetic, call.parameters)
         form = "the definition" if bound.uses_definition else "the stable form"
         shape = array.shape
-        route = bound.route(call.quantity, storage_of(array)) if bound.native else None
-    how, memory, threads = described(bound, form, array, route)
+        storage = FORMATS[array.dtype.name]
+        route = bound.route(call.quantity, storage) if bound.native else None
+    traced = isinstance(array, jax.core.Tracer)
+    devices = [] if traced else list(array.devices())
+    platform = devices[0].platform if devices else jax.default_backend()
     name, dtype = function.name, array.dtype.name
-    return Explanation(name, call.quantity, tuple(shape), dtype, how, memory, threads)
+    reason = ""
+    if bound.arrays:
+        reason = "a parameter is an array"
+    elif not bound.native:
+        reason = cpu_kernels.obstacle() or f"parameters of {dtype} are operands on {platform}"
+    elif route is None:
+        reason = f"{dtype} is computed in float64"
+    elif platform != "cpu":
+        reason = "kernels are for CPUs"
+    elif len(devices) > 1:
+        reason = f"the array is on {len(devices)} devices"
+    if route is not None and not reason:
+        threads = cpu_kernels.threads(route, array)
+        how = f"{route.describe()}, called by XLA for cpu"
+        if traced:
+            how += (
+                "; JAX operators if the program is exported, partitioned over several devices or "
+                "compiled for another platform"
+            )
+    else:
+        how = f"{form} in JAX operators, {bound.fmt.name}, compiled by XLA for {platform}"
+        if bound.fmt.name != dtype:
+            how += f", rounded once to {dtype}"
+        if platform == "cpu":
+            how += ", where XLA takes subnormal numbers for 0"
+        threads, how = os.cpu_count() or 1, f"{how} ({reason})"
+    return Explanation(name, call.quantity, tuple(shape), dtype, how, "as JAX has it", threads)

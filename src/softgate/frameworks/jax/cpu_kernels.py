@@ -66,10 +66,7 @@ def obstacle() -> str:
     """Return why kernels are not used in traces, or an empty string."""
     if _operators_preferred.get(False):
         return "prefer_operators is active"
-    for part in (private.primitive, private.foreign_calls, private.vary_alike):
-        if part.reason:
-            return part.reason
-    return private.failures[0] if private.failures else ""
+    return private.failures[0] if private.failures else private.unusable()
 
 
 @dataclass(frozen=True)

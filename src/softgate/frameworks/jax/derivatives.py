@@ -157,15 +157,15 @@ class ParameterizedActivation:
 
     def _computation(self, variables: tuple[str, ...]) -> Function:
         """Return a derivative as a function of x and the arrays, without a custom rule."""
-        stable = set(variables) <= {"x"} and len(variables) < len(ORDERS)
-        if not stable or self.uses_definition:
+        by_x = set(variables) <= {"x"} and len(variables) < len(ORDERS)
+        if not by_x or self.uses_definition:
             return self._defined(variables)
         quantity = ORDERS[len(variables)]
         if self.native:
             return lambda x: self._kernel(quantity, x)(x)
-        core: Any = compiled(self.entry, quantity, self.fmt, self.symbolic)
-        if not self.fixed:
-            core = core.__wrapped__  # jitted as a whole
+        core = stable(self.entry, quantity, self.fmt, self.symbolic)
+        if self.fixed:  # else it is jitted as a whole
+            core = jax.jit(core)
         held = self._numbers(quantity)
 
         def compute(x: jax.Array, *arrays: jax.Array) -> jax.Array:
@@ -204,7 +204,7 @@ class ParameterizedActivation:
         route = self.route(quantity, storage)
         passed = self.fixed and storage.bits > 16
         form = "slope" if quantity == "backward" else quantity
-        core: Any = compiled(self.entry, form, self.fmt, self.symbolic).__wrapped__  # type: ignore[attr-defined]
+        core = stable(self.entry, form, self.fmt, self.symbolic)
         held = [part for parts in self._numbers(form).values() for part in parts]
         rest: tuple[Any, ...] = ()
         if passed:
@@ -246,7 +246,16 @@ class ParameterizedActivation:
         root = _derived(self.entry, variables)
         form = definition_form(root, names)
         real = _real(self.fmt)
-        limits = self._ends(root)
+        # Far out the derivative is replaced by its limits; with arrays only at infinity. The
+        # catalogue's limits do not depend on the parameters. Those of users' formulas may, so with
+        # arrays NaN is not replaced.
+        largest = 0.0 if self.arrays else float(np.finfo(real).max)
+        ends = () if self.uses_definition else asymptotes(root, dict(self.key))
+        limits = [
+            (start if abs(start) <= largest else math.copysign(math.inf, start), limit)
+            for start, limit in ends
+            if limit is not None
+        ]
 
         def compute(x: jax.Array, *arrays: jax.Array) -> jax.Array:
             wide = (array.astype(real) for array in arrays)
@@ -259,21 +268,6 @@ class ParameterizedActivation:
             return jnp.broadcast_to(result, x.shape).astype(x.dtype)
 
         return compute
-
-    def _ends(self, root: Node) -> list[tuple[float, float]]:
-        """Return where the derivative is replaced by its limits; with arrays only at infinity.
-
-        The catalogue's limits do not depend on the parameters. Those of users' formulas may, so
-        with arrays NaN is not replaced.
-        """
-        if self.arrays and self.entry.user is not None:
-            return []
-        largest = 0.0 if self.arrays else float(np.finfo(_real(self.fmt)).max)
-        return [
-            (start if abs(start) <= largest else math.copysign(math.inf, start), limit)
-            for start, limit in asymptotes(root, dict(self.key))
-            if limit is not None
-        ]
 
 
 bound_activation = lru_cache(maxsize=1024)(ParameterizedActivation)
@@ -288,8 +282,8 @@ def kernel_route(entry: Entry, quantity: str, fmt: Format, storage: Format, key:
 
 
 @lru_cache(maxsize=1024)
-def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]) -> Function:
-    """Return a stable form as a jitted function of x and the parameters that are not folded.
+def stable(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]) -> Function:
+    """Return a stable form as a function of x and the parameters that are not folded.
 
     In float32 a parameter is passed in two parts, as to the kernels.
     """
@@ -308,7 +302,7 @@ def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]
         return form(x.astype(real), *parameters).astype(x.dtype)
 
     core.__name__ = core.__qualname__ = f"{entry.name}_{quantity}"
-    return jax.jit(core)
+    return core
 
 
 def _derived(entry: Entry, variables: tuple[str, ...]) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
 from softgate.runtime.arrays import check_arithmetic
-from softgate.runtime.dispatch import Call
-from softgate.runtime.routes import Route
 
 from . import cpu_kernels
-from .derivatives import Key, ParameterizedActivation, bound_activation
+from .derivatives import ParameterizedActivation, bound_activation
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -39,11 +36,6 @@ def as_float(x: Any, name: str = "x") -> jax.Array:
     return array.astype(np.float64 if wide() else np.float32)
 
 
-def storage_of(x: jax.Array) -> Format:
-    """Return the format of an array of floats."""
-    return FORMATS[x.dtype.name]
-
-
 def together(*operands: Any) -> tuple[jax.Array, ...]:
     """Return operands in one format and shape, as JAX's operators would combine them."""
     kind = jnp.result_type(*operands)
@@ -61,7 +53,11 @@ def bind_operands(
     For a gated function, those of its gate's activation.
     """
     entry = function.entry if function.gate_activation is None else function.gate_activation.entry
-    arrays = {name: value for name, value in parameters.items() if _is_array(value)}
+    arrays = {
+        name: value
+        for name, value in parameters.items()
+        if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    }
     numbers = {name: value for name, value in parameters.items() if name not in arrays}
     key = function.check_parameters({**numbers, **_placeholders(entry, arrays, numbers)})
     fmt = FLOAT64 if x.dtype == np.float64 else FLOAT32
@@ -76,30 +72,20 @@ def bind_operands(
     if entry.user is not None and not entry.user.fast and wide():
         fmt = FLOAT64
     names = tuple(name for name, _ in key if name in arrays)
-    kernels = not (names or cpu_kernels.obstacle() or _recompiles(function, x, key))
+    # Tables are made for fixed parameters, so with these the primitive of 16-bit arrays is another
+    # one for each value, and another platform would compile each.
+    fixed = x.dtype.itemsize == 2 and dict(key) != function.parameters
+    recompiles = fixed and jax.default_backend() != "cpu"
+    native = not (names or recompiles or cpu_kernels.obstacle())
     return (
-        bound_activation(entry, fmt, key, names, kernels),
+        bound_activation(entry, fmt, key, names, native),
         [_fitting(name, arrays[name], x) for name in names],
     )
 
 
-def _recompiles(function: Activation, x: jax.Array, key: Key) -> bool:
-    """Return whether the primitive would make another platform compile once for each parameter.
-
-    Tables are made for fixed parameters, so with these the primitive of 16-bit arrays is another
-    one for each value.
-    """
-    bound = x.dtype.itemsize == 2 and dict(key) != function.parameters
-    return bound and jax.default_backend() != "cpu"
-
-
 def wide() -> bool:
     """Return whether JAX has float64 enabled."""
-    return bool(jax.dtypes.canonicalize_dtype(float) == np.float64)
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    return bool(jax.dtypes.canonicalize_dtype(float).itemsize == 8)
 
 
 def _fitting(name: str, parameter: Any, x: jax.Array) -> jax.Array:
@@ -126,49 +112,3 @@ def _placeholders(
         elif p.exceeds in arrays and p.name in numbers:
             values[p.exceeds] = float(numbers[p.name]) - 1
     return values
-
-
-def refuse_out(call: Call) -> None:
-    """Raise if `out` is passed."""
-    if call.out is not None:
-        name = call.function.name
-        raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
-
-
-def described(
-    bound: ParameterizedActivation, form: str, x: jax.Array, route: Route | None
-) -> tuple[str, str, int]:
-    """Return descriptions of the computation and the copies, and the number of threads.
-
-    `route` is that of the kernel, None if operators run for every array.
-    """
-    traced = isinstance(x, jax.core.Tracer)
-    devices = [] if traced else list(x.devices())
-    platform = devices[0].platform if devices else jax.default_backend()
-    reason = ""
-    if bound.arrays:
-        reason = "a parameter is an array"
-    elif not bound.native:
-        reason = (
-            cpu_kernels.obstacle() or f"parameters of {x.dtype.name} are operands on {platform}"
-        )
-    elif route is None:
-        reason = f"{x.dtype.name} is computed in float64"
-    elif platform != "cpu":
-        reason = "kernels are for CPUs"
-    elif len(devices) > 1:
-        reason = f"the array is on {len(devices)} devices"
-    if route is not None and not reason:
-        how = f"{route.describe()}, called by XLA for {platform}"
-        if traced:
-            how += (
-                "; JAX operators if the program is exported, partitioned over several devices or "
-                "compiled for another platform"
-            )
-        return how, "as JAX has it", cpu_kernels.threads(route, x)
-    how = f"{form} in JAX operators, {bound.fmt.name}, compiled by XLA for {platform}"
-    if bound.fmt.name != x.dtype.name:
-        how += f", rounded once to {x.dtype.name}"
-    if platform == "cpu":
-        how += ", where XLA takes subnormal numbers for 0"
-    return f"{how} ({reason})", "as JAX has it", os.cpu_count() or 1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -360,3 +360,10 @@ def vary_alike(typeof: Any = None, cast: Any = None) -> Callable[[Operands], Ope
 
     alone(check)
     return alike
+
+
+@cache
+def unusable() -> str:
+    """Return why kernels cannot be called, from one of the capabilities, or an empty string."""
+    reasons = (each.reason for each in (primitive, foreign_calls, vary_alike))
+    return next(filter(None, reasons), "")
