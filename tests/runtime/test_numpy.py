@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from dataclasses import replace
 from fractions import Fraction
@@ -608,3 +609,10 @@ def test_wrong_arrays_of_parameters(
         sg.prelu(np.ones((2, 3)), **parameters)
     with pytest.raises(ValueError, match="greater than low in every element"):
         sg.hard_tanh(np.ones(2), low=np.array([0.0, 2.0]))
+
+
+def test_signatures_name_operands_and_parameters() -> None:
+    """As `help` shows them."""
+    options = "out=None, arithmetic=None, **ufunc_options)"
+    assert str(inspect.signature(sg.elu)) == f"(x, /, *, alpha=1.0, {options}"
+    assert str(inspect.signature(sg.glu)) == f"(a, b=None, /, *, axis=None, gate=None, {options}"

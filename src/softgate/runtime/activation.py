@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
+from inspect import Parameter as SignatureParameter
+from inspect import Signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,6 +79,7 @@ class Activation:
         if entry.user is not None:
             self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
         self.__doc__ = _documentation(entry)
+        self.__signature__ = _signature(entry)
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
@@ -441,6 +444,26 @@ def _same(out: Any, operands: tuple[Any, ...]) -> bool:
     return type(out) is np.ndarray and all(
         out.dtype == x.dtype and out.shape == x.shape for x in operands
     )
+
+
+def _signature(entry: Entry) -> Signature:
+    """Return the signature of a call, as `help` and editors show it."""
+    first, *second = entry.operands
+    operands = [SignatureParameter(first, SignatureParameter.POSITIONAL_ONLY)]
+    # One array in place of two is split.
+    operands += [
+        SignatureParameter(n, SignatureParameter.POSITIONAL_ONLY, default=None) for n in second
+    ]
+    keywords: dict[str, Any] = {p.name: p.default for p in entry.parameters}
+    keywords |= {"axis": None} if second else {}
+    keywords |= {"gate": None} if entry.gating is not None else {}
+    keywords |= {"out": None, "arithmetic": None}
+    named = [
+        SignatureParameter(name, SignatureParameter.KEYWORD_ONLY, default=default)
+        for name, default in keywords.items()
+    ]
+    options = SignatureParameter("ufunc_options", SignatureParameter.VAR_KEYWORD)
+    return Signature([*operands, *named, options])
 
 
 def _documentation(entry: Entry) -> str:
