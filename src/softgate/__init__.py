@@ -44,9 +44,9 @@ _MODULES = {
     "emit": "studies.emit",
     "explain": "runtime.explain",
     "gated": "runtime.registry",
-    "get": "runtime.names",
+    "get": "runtime.lookup",
     "identify": "studies.identify",
-    "names": "runtime.names",
+    "names": "studies.names",
     "parity": "studies.parity",
     "plot": "plotting.plot",
     "get_threads": "runtime.threads",
@@ -90,7 +90,7 @@ def _load(name: str) -> Any:
 
         known: dict[str, Any] = {**activations(), **gated()}
         if name not in known:
-            from .runtime.names import nearest
+            from .runtime.lookup import nearest
 
             meant = " or ".join(f"softgate.{near}" for near in nearest(name, [*_MODULES, *known]))
             hint = f"did you mean {meant}?" if meant else "softgate.activations() lists all"

@@ -24,7 +24,6 @@ from softgate.runtime.function_types import WithThreshold
 from softgate.runtime.function_types import WithThresholdValue
 from softgate.runtime.function_types import WithWidth
 from softgate.runtime.function_types import WithoutParameters
-from softgate.runtime.names import names as names
 from softgate.runtime.threads import get_threads as get_threads
 from softgate.runtime.threads import set_threads as set_threads
 from softgate.studies.bench import bench as bench
@@ -32,6 +31,7 @@ from softgate.studies.certify import certify as certify
 from softgate.studies.compare import compare as compare
 from softgate.studies.emit import emit as emit
 from softgate.studies.identify import identify as identify
+from softgate.studies.names import names as names
 from softgate.studies.parity import parity as parity
 from softgate.studies.properties import properties as properties
 from softgate.studies.quantized import quantized as quantized

@@ -21,13 +21,11 @@ Array([-0.15865526,  0.8413447 ], dtype=float32)
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from .frameworks.jax.cpu_kernels import prefer_operators
 from .runtime.activation import Activation
-from .runtime.names import UnknownName
-from .runtime.names import get as _get
+from .runtime.lookup import lookup, nearest
 from .runtime.registry import functions
 
 __all__ = ["get", "prefer_operators"]
@@ -58,23 +56,15 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     >>> get("hard_silu").name
     'hard_swish'
     """
-    if source is None:
-        function = functions().get(name)
-        if function is not None:
-            return function.bind(**parameters)
-        try:
-            return _get(name, "jax", **parameters)
-        except UnknownName:
-            pass  # not a name of JAX
-    return _get(name, source, **parameters)
+    return lookup(name, parameters, source=source, prefer=["jax"])
 
 
 def __getattr__(name: str) -> Any:
     """Return one of softgate's functions."""
     function = functions().get(name)
     if function is None:
-        near = get_close_matches(name, functions(), 1)
-        meant = f"did you mean {near[0]!r}? " if near else ""
+        near = " or ".join(map(repr, nearest(name, functions())))
+        meant = f"did you mean {near}? " if near else ""
         known = f"choose from {', '.join(functions())}"
         raise AttributeError(f"softgate.jax has no {name!r}: {meant}{known}")
     return function

@@ -17,10 +17,15 @@ from click.testing import CliRunner
 import softgate as sg
 from softgate import cli
 from softgate.cli.arguments import FunctionParamType
-from softgate.runtime import resolve
 from softgate.runtime.registry import label
 from softgate.studies.compare.trial_functions import trial_name
-from softgate.studies.subjects import InvalidSubjectError, describe, open_session, resolved
+from softgate.studies.subjects import (
+    InvalidSubjectError,
+    describe,
+    open_session,
+    resolved,
+    user_code,
+)
 
 CODE = """
 import numpy as np
@@ -376,7 +381,7 @@ def test_models_and_batches(models: str) -> None:
     from softgate.reporting.sections.units import load_user_model
     from softgate.torch import diagnose, what_if
 
-    code = resolve.import_source(models)
+    code = user_code.import_source(models)
     expected = diagnose(code.network, code.batches(), gradients=False)
     forms = [f"{models}:network", f"{models}.py:Network", f"{models}.Network", code.Network]
     data_forms = [f"{models}:batches", f"{models}.py:batch", code.batches, [code.batch()]]
@@ -406,7 +411,7 @@ def test_models_and_data_of_compare(models: str) -> None:
     from softgate.studies.compare.request import find_trainable
     from softgate.studies.compare.scripts import UserTrainingLoop
 
-    code = resolve.import_source(models)
+    code = user_code.import_source(models)
     expected = find_trainable(code.build, code.data())
     for what in (f"{models}:build", f"{models}.py:build", code.build):
         assert find_trainable(what, "xy.npz").fingerprint == expected.fingerprint
@@ -443,6 +448,6 @@ def test_a_model_in_a_file_with_a_taken_name_is_sent_by_value(models: str, tmp_p
     (tmp_path / "json.py").write_text(MODELS)
     trainable = find_trainable("json.py:build", "xy.npz")
     packed = pack(trainable)
-    name = next(n for n in sys.modules if n.startswith(resolve.PRIVATE))
+    name = next(n for n in sys.modules if n.startswith(user_code.PRIVATE))
     del sys.modules[name]  # as in another process
     assert unpack(packed).fingerprint == trainable.fingerprint

@@ -82,6 +82,6 @@ def test_attacks_find_what_is_wrong(
 
     with pytest.raises(KeyError):
         files.attack(files.csv_file, ".csv", raises)(Random(0))
-    monkeypatch.setattr(texts.names, "parse", raises)
+    monkeypatch.setattr(texts.lookup, "parse", raises)
     with pytest.raises(KeyError):
         texts.attack_grammar(Random(0))

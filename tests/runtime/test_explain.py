@@ -106,7 +106,7 @@ def test_paths_of_gated(x: Any, keywords: dict[str, Any], phrases: list[str]) ->
 
 
 def test_wrong_questions_about_gated() -> None:
-    with pytest.raises(ValueError, match=r"unknown activation 'swigl': choose from .*swiglu"):
+    with pytest.raises(ValueError, match=r"unknown name 'swigl'; did you mean 'swiglu'"):
         sg.explain(A, "swigl")
     with pytest.raises(ValueError, match="unknown quantity 'area'"):
         sg.explain(A, "swiglu", quantity="area")
@@ -119,7 +119,7 @@ def test_wrong_questions_about_gated() -> None:
 
 
 def test_wrong_questions() -> None:
-    with pytest.raises(ValueError, match="unknown activation 'gleu': choose from"):
+    with pytest.raises(ValueError, match="unknown name 'gleu'; did you mean 'glu'"):
         sg.explain([1.0], "gleu")
     with pytest.raises(ValueError, match="unknown quantity 'area': choose from value"):
         sg.explain([1.0], "relu", quantity="area")

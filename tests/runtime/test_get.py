@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import softgate as sg
+from softgate.runtime.lookup import lookup
 from softgate.runtime.name_table import SOURCES, Names
 
 
@@ -57,6 +58,10 @@ from softgate.runtime.name_table import SOURCES, Names
         ("relu", {"source": "torch", "inplace": True}, "relu"),
         ("glu", {}, "glu"),
         ("SwiGLU", {"source": "onnx", "alpha": 2.0}, "swiglu(beta=2)"),
+        ("elu:alpha=0.5", {}, "elu(alpha=0.5)"),
+        ("gelu:approximate=tanh", {"source": "torch"}, "gelu_tanh"),
+        ("torch.nn.LeakyReLU:negative_slope=0.2", {}, "leaky_relu(slope=0.2)"),
+        ("rrelu:lower=0.25", {"upper": 0.5}, "rrelu(lower=0.25, upper=0.5)"),
     ],
 )
 def test_get(name: str, options: dict[str, Any], meant: str) -> None:
@@ -67,6 +72,28 @@ def test_get(name: str, options: dict[str, Any], meant: str) -> None:
 
 def meaning(result: Any) -> tuple[str, dict[str, float]]:
     return result.name, dict(result.parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "preferred", "meant"),
+    [
+        ("gelu", ["jax"], "gelu"),
+        ("nn.gelu", ["jax"], "gelu_tanh"),
+        ("nn.gelu", ["torch", "jax"], "gelu"),
+        ("gelu_new", ["jax", "torch"], "gelu_tanh"),
+        ("LeakyReLU", ["torch"], "leaky_relu(slope=0.01)"),
+        ("LeakyReLU", ["keras"], "leaky_relu(slope=0.3)"),
+    ],
+)
+def test_names_of_preferred_frameworks(name: str, preferred: list[str], meant: str) -> None:
+    function = lookup(name, prefer=preferred)
+    values = ", ".join(f"{key}={value:g}" for key, value in function.parameters.items())
+    assert (f"{function.name}({values})" if values else function.name) == meant
+
+
+def test_every_place_that_takes_a_name_takes_each_spelling() -> None:
+    assert str(sg.explain([1.0], "gelu_new")) == str(sg.explain([1.0], sg.gelu_tanh))
+    assert {r.function for r in sg.check_bits(functions="gelu_new").comparisons} == {"gelu_tanh"}
 
 
 def test_softgates_names_mean_its_functions() -> None:
@@ -151,6 +178,8 @@ def test_known_and_not_implemented(name: str) -> None:
         ("gelu", {"source": "jx"}, ValueError, "unknown source 'jx'.*did you mean 'jax'"),
         ("gelu", {"source": 3}, TypeError, "source is an int"),
         (3, {}, TypeError, "name is an int"),
+        ("elu:alpha", {}, ValueError, "write elu:parameter=value"),
+        ("elu:alpha=1", {"alpha": 2.0}, ValueError, "gives 'alpha' twice"),
         ("leaky_relu", {"negative_slope": 0.1}, TypeError, "with source="),
         ("gelu", {"source": "torch", "approximate": "x"}, ValueError, "known values: none .*tanh"),
         ("relu", {"source": "keras", "max_value": 3}, ValueError, "none of softgate's functions"),

@@ -265,7 +265,7 @@ def test_a_wrong_line_is_caught(
     truth = Names(tuple(record for record in sg.names("torch") if record.name == name))
     answer = obedient("torch") | {"calls": [{"values": expected(truth[0], {}).tolist()}] * 9}
     wrong = altered(truth, name, **changes)
-    monkeypatch.setattr("softgate.runtime.names.catalogue_of_names", lambda: wrong)
+    monkeypatch.setattr("softgate.runtime.lookup.catalogue_of_names", lambda: wrong)
     assert any("off" in problem for problem in wrong_functions(wrong, answer))
 
 

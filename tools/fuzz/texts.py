@@ -20,8 +20,9 @@ from softgate import cli
 from softgate.cli import MISTAKES
 from softgate.lower.emit import LANGUAGES
 from softgate.records.text import CONTROL, escape, message_line, visible
-from softgate.runtime import names, resolve
+from softgate.runtime import lookup
 from softgate.runtime.machine import this_machine
+from softgate.studies.subjects import user_code
 
 EXAMPLES = 100
 WORDS = st.sampled_from([
@@ -63,8 +64,8 @@ def attack_grammar(rng: Random) -> int:
 
     machine = this_machine()
     parsers: list[Callable[[str], object]] = [
-        names.parse, names.literal, names.function, resolve.split, resolve.split_path,
-        resolve.is_code, condition, lambda text: size(text, 4, machine),
+        lookup.parse, lookup.literal, lookup.lookup, user_code.split, user_code.split_path,
+        user_code.is_code, condition, lambda text: size(text, 4, machine),
     ]  # fmt: skip
 
     def check(text: str) -> None:

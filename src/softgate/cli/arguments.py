@@ -116,7 +116,7 @@ parameters_option = click.option(
 
 def parse_parameters(texts: tuple[str, ...]) -> dict[str, Any]:
     """Return the arguments of `--parameters`."""
-    from softgate.runtime.names import literal
+    from softgate.runtime.lookup import literal
 
     pairs = parse_pairs("--parameters", texts, "approximate=tanh")
     return {name: literal(value) for name, value in pairs.items()}

@@ -203,13 +203,12 @@ def _read(file: str) -> Bench:
 
 def _again(name: str) -> Function:
     """Return a function of an older result by name; raise a usage error if it is not found."""
-    from softgate.runtime import names, resolve
-    from softgate.studies.subjects import resolved
+    from softgate.runtime.lookup import lookup
+    from softgate.studies.subjects import resolved, user_code
 
     try:  # a record names no code of the user to import
-        path = names.parse(name)[0].replace(":", ".")
-        known = resolve.framework_name(path) is not None
-        return resolved.as_passed(name) if known else names.function(name)
+        known = user_code.read(name).record is not None
+        return resolved.as_passed(name) if known else lookup(name)
     except ValueError as error:
         raise click.UsageError(
             f"--baseline: the function {name!r} of the older result is not found ({error}): name "

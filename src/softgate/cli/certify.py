@@ -183,7 +183,7 @@ def _saved(file: Path) -> str:
 
 def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
     """Return the baseline after checks; its function is the default function of the request."""
-    from softgate.runtime.names import function as function_named
+    from softgate.runtime.lookup import lookup
     from softgate.runtime.registry import label
     from softgate.studies.certify.record import Certificate
     from softgate.studies.subjects import describe
@@ -202,7 +202,7 @@ def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
             "only certificates of the same function can be compared."
         )
     try:
-        request["reference"] = known or function_named(old.function)
+        request["reference"] = known or lookup(old.function)
     except ValueError:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, which is not in the catalogue: "

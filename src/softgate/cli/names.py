@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def complete_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the frameworks' names that start with the typed text."""
-    from softgate.runtime.names import names
+    from softgate.runtime.name_table import catalogue_of_names
 
-    return sorted({n.name for n in names() if n.name.startswith(incomplete)})
+    return sorted({n.name for n in catalogue_of_names() if n.name.startswith(incomplete)})
 
 
 def complete_source(
@@ -55,7 +55,7 @@ def command(
 def wanted(which: tuple[str, ...], source: str | None) -> Names:
     """Return the records of the names without duplicates."""
     from softgate.runtime.name_table import Names
-    from softgate.runtime.names import names
+    from softgate.studies.names import names
 
     if not which:
         return names(source)

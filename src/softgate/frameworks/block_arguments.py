@@ -15,8 +15,8 @@ from typing import Any
 
 from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
+from softgate.runtime.lookup import AmbiguousName, UnknownName, get
 from softgate.runtime.name_table import SOURCES
-from softgate.runtime.names import AmbiguousName, UnknownName, get
 from softgate.runtime.registry import activations, functions, gated
 
 

@@ -35,7 +35,8 @@ else:
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Call, Explanation, adapter_for
-from softgate.runtime.registry import activations, gated, imported, recipe
+from softgate.runtime.lookup import UnknownName, lookup
+from softgate.runtime.registry import imported, recipe
 
 from .gated import halved, refuse_out
 
@@ -198,18 +199,13 @@ def function_of(config: Mapping[str, Any]) -> Activation:
     module = config.get("module")
     if module is not None:
         return _formula(module, name, parameters)
-    if "gate" in config:
-        return _known(name, gated(), "gated function").bind(gate=config["gate"], **parameters)
-    return _known(name, activations(), "activation").bind(**parameters)
-
-
-def _known(name: str, functions: Mapping[str, Any], what: str) -> Any:
-    if name not in functions:
-        known = ", ".join(functions)
+    gate = {"gate": config["gate"]} if "gate" in config else {}
+    try:
+        return lookup(name, parameters | gate)
+    except UnknownName as error:
         raise ValueError(
-            f"the file names the {what} {name!r}, which softgate lacks: it has {known}"
-        )
-    return functions[name]
+            f"the file names the function {name!r}, which softgate lacks: {error}"
+        ) from None
 
 
 def _formula(module: str, qualname: str, parameters: Mapping[str, float]) -> Activation:

@@ -13,7 +13,7 @@ import keras
 from softgate.frameworks.block_arguments import activation_of_block, function_of_block, named_gate
 from softgate.frameworks.keras import Config, config_of, function_of
 from softgate.runtime.activation import Activation as Function
-from softgate.runtime.names import get as get_function
+from softgate.runtime.lookup import lookup
 
 NAME_SOURCES = ("keras", "tensorflow", "jax", "torch", "huggingface")
 """Frameworks whose names take precedence, in this order, after softgate's."""
@@ -166,7 +166,7 @@ def get(
     if source is not None:
         if not isinstance(name, str):
             raise TypeError(f"source = {source!r} needs a name as a string: name = {name!r}")
-        return _wrapped(get_function(name, source, **parameters))
+        return _wrapped(lookup(name, parameters, source=source))
     if isinstance(function, Function):
         return _wrapped(function.bind(**parameters))
     return _wrapped(function_of_block(function, NAME_SOURCES, **parameters))

@@ -35,6 +35,8 @@ LINE_CONTROL = re.compile(f"{CONTROL.pattern[:-1]}\t\n]")
 """The same, and what a text of one line cannot hold."""
 LONGEST = 1000
 """Characters of a message; the texts of some exceptions have millions."""
+REASON_LENGTH = 300
+"""Characters of an exception's text in a message."""
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
@@ -77,6 +79,12 @@ def message_line(text: object, most: int = LONGEST) -> str:
     start = str(text)[: 4 * most]  # more cannot be shown, even if most of it are spaces
     line = visible(" ".join(start.split()), one_line=True)
     return line if len(line) <= most and len(start) < 4 * most else f"{line[: most - 1]}…"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, shortened; of a syntax error without place."""
+    lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
+    return message_line(lines[0], REASON_LENGTH) if lines else "no message"
 
 
 def a_type(value: object) -> str:

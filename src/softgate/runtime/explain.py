@@ -11,7 +11,7 @@ from .arrays import as_array
 from .dispatch import Call, Explanation, adapter_for
 from .halves import Halves
 from .kernels import QUANTITIES
-from .registry import functions
+from .lookup import lookup
 
 
 class Explainable(Protocol):
@@ -60,10 +60,7 @@ def explain(
     >>> print(sg.explain((np.zeros(4), np.zeros(4)), sg.swiglu))
     swiglu of float64[4]: the float64 kernel; input not copied; 1 thread
     """
-    function: Any = functions().get(activation) if isinstance(activation, str) else activation
-    if function is None:
-        known = ", ".join(functions())
-        raise ValueError(f"unknown activation {activation!r}: choose from {known}")
+    function: Any = lookup(activation) if isinstance(activation, str) else activation
     if hasattr(function, "explain"):
         options = (out, arithmetic, *parameters.values())
         if quantity != "value" or compiled or any(option is not None for option in options):

@@ -108,6 +108,10 @@ class Names(Record):
     def __getitem__(self, index: int) -> Name:
         return self.records[index]
 
+    def where(self, condition: Callable[[Name], bool]) -> Names:
+        """Return the names for which the condition holds."""
+        return Names(tuple(filter(condition, self.records)))
+
     @property
     def sources(self) -> list[str]:
         """The sources that occur, in the order of `SOURCES`."""
@@ -152,7 +156,7 @@ class Names(Record):
             "default there, where softgate's is another"
         )
         header = ("softgate", *(SOURCES[source] for source in columns))
-        rest = Names(tuple(name for name in self if not name.implemented))
+        rest = self.where(lambda name: not name.implemented)
         grids = (Grid(title, header, tuple(cells), text=True),)
         return (*grids, rest._missing()) if rest else grids
 
@@ -216,23 +220,16 @@ def _own() -> Iterable[Name]:
 
 
 def _of_home(home: Mapping[str, Any]) -> Iterable[Name]:
+    renamed = {"is": "function", "with": "parameters"}
     for name, row in home["names"].items():
-        also = row.get("also", [path.format(name) for path in home.get("also", ())])
-        forms = row.get("forms", {})
+        fields = {renamed.get(field, field): value for field, value in row.items()}
+        fields.setdefault("also", [path.format(name) for path in home.get("also", ())])
+        forms = {p: tuple(map(tuple, pairs)) for p, pairs in row.get("forms", {}).items()}
+        tuples = {field: tuple(value) for field, value in fields.items() if isinstance(value, list)}
         yield Name(
             source=home["source"],
             name=home.get("prefix", "") + name,
             path=home["path"].format(name),
-            function=row.get("is"),
             implemented="is" in row,
-            parameters=row.get("with", {}),
-            takes=row.get("takes", {}),
-            forms={p: tuple((v, f) for v, f in pairs) for p, pairs in forms.items()},
-            ignores=tuple(row.get("ignores", ())),
-            required=tuple(row.get("required", ())),
-            also=tuple(also),
-            gated=row.get("gated", False),
-            gate=row.get("gate"),
-            since=row.get("since"),
-            note=row.get("note", ""),
+            **fields | tuples | {"forms": forms},
         )

@@ -6,8 +6,7 @@ A pickle of a function contains its name and parameters, not the function.
 from __future__ import annotations
 
 import copyreg
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +20,10 @@ from .ufunc import arguments_of
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
+
+
+importers: dict[str, tuple[Callable[[str], Any], str]] = {}
+"""Modules that `import` does not find by their names: what imports each, and its argument."""
 
 
 @cache
@@ -123,7 +126,8 @@ def recipe(function: Activation) -> tuple[Any, tuple[Any, ...]]:
     """
     key = tuple(function.parameters.items())
     if function.entry.user is not None:
-        return imported, (*_importable(function), key)
+        place, qualname, load = _importable(function)
+        return imported, (place, qualname, key, load)
     original = named(function.name)
     if original is function:
         return named, (function.name,)
@@ -141,35 +145,29 @@ def named(name: str) -> Activation | None:
     return functions().get(name)
 
 
-def _importable(function: Activation) -> tuple[str, str]:
-    """Return module and name of a user's activation; raise TypeError if it is not there.
-
-    A file with the name of another module, such as html.py, is referred to by its path.
-    """
-    from .resolve import PRIVATE
-
+def _importable(function: Activation) -> tuple[str, str, Callable[[str], Any]]:
+    """Return place and name of a user's activation and what imports the place, or raise."""
     module, qualname = function.__module__, function.__qualname__
-    if module.startswith(PRIVATE):
-        module = str(sys.modules[module].__file__)
+    load, place = importers.get(module, (import_module, module))
     try:
-        at_name = imported(module, qualname, ())
+        at_name = imported(place, qualname, (), load)
     except (ImportError, AttributeError):
         at_name = None
     if at_name is None or at_name.entry.definition is not function.entry.definition:
         raise TypeError(
-            f"{function!r} cannot be pickled, for {module}.{qualname} is not it: "
+            f"{function!r} cannot be pickled, for {place}.{qualname} is not it: "
             "define it at the top of a module, under its function's name"
         )
-    return module, qualname
+    return place, qualname, load
 
 
-def imported(module: str, qualname: str, key: Parameters) -> Activation:
-    """Return the activation `qualname` of a module or a file, with its parameters bound."""
-    from .resolve import import_source
-
-    target: Any = import_source(module) if module.endswith(".py") else import_module(module)
+def imported(
+    place: str, qualname: str, key: Parameters, load: Callable[[str], Any] = import_module
+) -> Activation:
+    """Return the activation `qualname` of a module, with its parameters bound."""
+    target: Any = load(place)
     for name in qualname.split("."):
         target = getattr(target, name)
     if not isinstance(target, Activation):
-        raise AttributeError(f"{module}.{qualname} is not an activation")
+        raise AttributeError(f"{place}.{qualname} is not an activation")
     return target.bind(**dict(key))

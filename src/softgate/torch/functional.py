@@ -36,7 +36,7 @@ from softgate.frameworks.torch import evaluate, trainable_swish
 from softgate.frameworks.torch.inplace import overwrite
 from softgate.frameworks.torch.proxies import traceable
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import UnknownName, names
+from softgate.runtime.lookup import UnknownName, records_of
 from softgate.runtime.registry import activations, gated
 
 _ALL, _GATED = activations(), gated()
@@ -300,7 +300,7 @@ def _absent(name: str) -> str:
     if name.startswith("_"):
         return text
     try:
-        record = names("torch.nn.functional", name=name)[0]
+        record = records_of("torch.nn.functional", name)[0]
     except UnknownName:
         in_place = [f"{known}_" for known in (*_ALL, *_NAMES)]
         near = get_close_matches(name.casefold(), [*_FUNCTIONS, *_ALL, *_GATED, *in_place], 1)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from softgate.frameworks.block_arguments import activation_of_block, function_of_block
 from softgate.runtime import registry
 from softgate.runtime.activation import Activation as Function
-from softgate.runtime.names import get, names
+from softgate.runtime.lookup import lookup, records_of
 
 from . import functional as F
 
@@ -208,12 +208,12 @@ def make(name: str | Function, source: str | None = None, **parameters: Any) -> 
     function: Any = name
     if isinstance(name, str):
         special = _MODULES.get(name.rpartition(".")[2].casefold())
-        if special and (source is None or names(source)[0].source == "torch"):
+        if special and (source is None or records_of(source)[0].source == "torch"):
             return special(**parameters)
         if source is None:
             function = function_of_block(name, NAME_SOURCES, **parameters)
         else:
-            function = get(name, source, **parameters)
+            function = lookup(name, parameters, source=source)
         if function is registry.gated()["glu"]:
             return GLU()
     elif source is not None:

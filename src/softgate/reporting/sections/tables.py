@@ -17,7 +17,7 @@ import numpy as np
 
 from softgate.records.record import Cell, Grid, Record
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import names
+from softgate.runtime.lookup import records_of
 from softgate.runtime.registry import activations
 from softgate.studies.bench.flops import kernel_operations
 from softgate.studies.properties import PropertyTable, properties
@@ -227,7 +227,7 @@ def _bounded_elu(_: Approximations) -> Statement:
 
 
 def _defaults(_: Approximations) -> Statement:
-    paths = {record.path: record.computes for record in names(name="gelu")}
+    paths = {record.path: record.computes for record in records_of(name="gelu")}
     defaults = ("torch.nn.functional.gelu", "tf.nn.gelu", "jax.nn.gelu", "keras.activations.gelu")
     computed = [f"{path} computes {paths[path]}" for path in defaults if path in paths]
     return Statement(

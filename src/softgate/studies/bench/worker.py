@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.runtime.resolve import first_line
+from softgate.records.text import first_line
 
 from ..subjects.backends import NumPyBackend
 from ..subjects.description import from_message

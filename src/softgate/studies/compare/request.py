@@ -9,10 +9,9 @@ from typing import Any, cast
 
 from softgate.records.packages import require
 from softgate.records.text import a_type
-from softgate.runtime import resolve
 from softgate.runtime.registry import functions
 
-from ..subjects import resolved
+from ..subjects import resolved, user_code
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds
 from .published_experiments import PublishedExperiment, preset
 from .record import Pairs, check_pairs
@@ -179,7 +178,7 @@ def find_trainable(
         if is_loop(*source(place)):
             _check_unused("a script reads its data itself", data=data, data_dir=data_dir)
             return UserTrainingLoop(place, **chosen)
-        what = resolve.load(*resolve.split(place))
+        what = user_code.load(*user_code.split(place))
     if callable(what):
         _check_unused("a build function takes its data as (x, y)", data_dir=data_dir)
         if data is None:

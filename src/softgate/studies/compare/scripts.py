@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from softgate.frameworks.block_arguments import unknown
 from softgate.records.text import a_type
-from softgate.runtime import resolve
-from softgate.runtime.names import literal
+from softgate.runtime.lookup import literal
 
+from ..subjects import user_code
 from .fingerprint import fingerprint
 from .trial import (
     DEFAULT_ACTIVATIONS,
@@ -70,7 +70,7 @@ def split_place(text: str) -> tuple[str, str]:
 
 def is_function(text: str) -> bool:
     """Return whether a text names a function, as "train.py:run" or "module:run", and not a task."""
-    return split_place(text)[0].endswith(".py") or resolve.is_code(text)
+    return split_place(text)[0].endswith(".py") or user_code.is_code(text)
 
 
 def source(text: str) -> tuple[Path, str]:
@@ -81,8 +81,8 @@ def source(text: str) -> tuple[Path, str]:
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {place!r}: expected code as train.py:run")
         return file, name or "run"
-    place, name = resolve.split(text)
-    file = resolve.source_of(place, [*sys.path, str(Path.cwd())])
+    place, name = user_code.split(text)
+    file = user_code.source_of(place, [*sys.path, str(Path.cwd())])
     if file.suffix != ".py":
         raise FileNotFoundError(f"there is no module {place!r}: expected code as module:run")
     return file, name

@@ -16,8 +16,8 @@ from typing import Any
 from softgate.catalogue.entry import Parameter
 from softgate.formula.graph import Node
 from softgate.lower.notation import infix
-from softgate.runtime import names
 from softgate.runtime.activation import Activation
+from softgate.runtime.lookup import lookup, parse
 from softgate.runtime.registry import label
 from softgate.runtime.user_formula import composed
 
@@ -104,8 +104,8 @@ def function(text: str) -> Function:
     <softgate.elu(x, alpha=0.5) = x where x > 0, else alpha*(exp(x) - 1)>
     """
     if MARK not in text:
-        return names.function(text)
-    name, parameters = names.parse(text)
+        return lookup(text)
+    name, parameters = parse(text)
     if name not in _registered:
         raise ValueError(f"the formula {name} was not sent to this process with its trial")
     return _registered[name].bind(**parameters)
@@ -114,7 +114,7 @@ def function(text: str) -> Function:
 def trial_name(activation: Any) -> tuple[str, PicklableFormula | None]:
     """Return the text that names an activation in trials, and the formula to send with them.
 
-    The activation is written in any form of `runtime.resolve`, or as a trial names it.
+    The activation is written in any form of `subjects.user_code`, or as a trial names it.
     """
     in_trial = isinstance(activation, str) and MARK in activation
     meant = function(activation) if in_trial else resolved.function(activation)

@@ -19,8 +19,8 @@ import numpy as np
 from softgate.frameworks.block_arguments import unknown
 from softgate.records.files import read_arrays
 from softgate.records.text import a_type
-from softgate.runtime import resolve
 
+from ..subjects import user_code
 from .fingerprint import fingerprint, function_hash
 from .tasks.task import (
     ACCURACY,
@@ -124,9 +124,9 @@ def load_data(data: Any) -> Any:
     """
     if isinstance(data, str | os.PathLike):
         text = os.fspath(data)
-        if not resolve.is_code(text):
+        if not user_code.is_code(text):
             return _from_file(Path(text))
-        data = resolve.load(*resolve.split(text))
+        data = user_code.load(*user_code.split(text))
     return data() if callable(data) else data
 
 
@@ -403,8 +403,8 @@ class UserModel:
 
 def _loaded(function: Any) -> Any:
     """Return a function that is written as `module:function` or `file.py:function`."""
-    is_text = isinstance(function, str) and resolve.is_code(function)
-    return resolve.load(*resolve.split(function)) if is_text else function
+    is_text = isinstance(function, str) and user_code.is_code(function)
+    return user_code.load(*user_code.split(function)) if is_text else function
 
 
 def _measure(parts: Examples, loss: Any, score: Any, higher: bool) -> Measure:

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from softgate.records.text import a_type
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
 from ..models.loading import Loss, load_inputs, target_loss, target_of, tensors
 from ..models.torch_recognition import RecognisedFunction
-from ..subjects import resolved
+from ..subjects import resolved, user_code
 from .observer import ActivationCall
 from .record import Diagnosis, ReplacedSite, WhatIf
 from .watch import Watch
@@ -186,7 +185,7 @@ def what_if(
 
 def _recorded_name(only: str | Callable[..., Any]) -> str:
     """Return the name that a function has in the record of `diagnose`."""
-    if isinstance(only, str) and not resolve.is_code(only):
+    if isinstance(only, str) and not user_code.is_code(only):
         try:
             return label(resolved.activation(only, by_values=True))
         except ValueError:  # a name of the record alone, such as 0.5·gelu

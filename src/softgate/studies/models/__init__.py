@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from softgate.records.packages import require
-from softgate.runtime import resolve
+
+from ..subjects.user_code import is_code
 
 PROGRAMS = (".pt", ".pt2", ".ts", ".torchscript")
 """Extensions of exported (.pt2) and scripted programs."""
@@ -22,7 +23,7 @@ def load_torch(text: str, *, trust: bool, allow_missing: bool) -> Any:
     Raises ValueError if there is no model, or if it needs `trust`.
     """
     path = Path(text)
-    code = resolve.is_code(text)
+    code = is_code(text)
     if not path.is_dir():
         if path.suffix.lower() not in PROGRAMS and not code:
             raise ValueError(f"{text!r} is not a model: expected {TARGETS}")

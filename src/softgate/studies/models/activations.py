@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import function, get
+from softgate.runtime.lookup import lookup
 from softgate.runtime.registry import label
 
 from .elementwise_subgraphs import Subgraph
@@ -125,10 +125,10 @@ def with_claim(
     text = f"{field} = {name}"
     try:
         if name.startswith(PREFIX):  # registered by softgate.torch.register_huggingface
-            claimed = function(name.removeprefix(PREFIX))
+            claimed = lookup(name.removeprefix(PREFIX))
         else:
-            claimed = get(name, source="huggingface")
-    except ValueError as error:
+            claimed = lookup(name, source="huggingface")
+    except (TypeError, ValueError) as error:
         return scanned, text, [f"{text}: {error}"]
     if claimed.nin > 1:
         return scanned, text, []

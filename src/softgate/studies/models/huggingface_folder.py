@@ -112,11 +112,11 @@ def _class_of(configuration: Any, transformers: Any) -> Any:
 def _register(configuration: Mapping[str, Any]) -> None:
     """Register the functions of softgate that a configuration names, as after a swap.
 
-    Names of the catalogue only: other forms of `softgate.runtime.resolve` import and call code.
+    Names of the catalogue only: other forms of `subjects.user_code` import and call code.
     """
     from transformers.activations import ACT2FN
 
-    from softgate.runtime import names
+    from softgate.runtime.lookup import lookup
     from softgate.torch.huggingface import PREFIX, register_huggingface
 
     for field, value in configuration.items():
@@ -124,7 +124,7 @@ def _register(configuration: Mapping[str, Any]) -> None:
             _register(value)
         elif isinstance(value, str) and value.startswith(PREFIX) and value not in ACT2FN:
             try:
-                registered = register_huggingface(names.function(value.removeprefix(PREFIX)))
+                registered = register_huggingface(lookup(value.removeprefix(PREFIX)))
                 if value not in registered:
                     raise ValueError(f"expected {registered[-1]}")
             except (TypeError, ValueError) as error:

@@ -23,12 +23,11 @@ import numpy as np
 
 from softgate.records.files import check_expansion
 from softgate.records.packages import require
-from softgate.records.text import a_type
+from softgate.records.text import a_type, first_line
 from softgate.runtime.activation import Activation
+from softgate.runtime.lookup import lookup
 from softgate.runtime.machine import in_bytes
-from softgate.runtime.names import get
 from softgate.runtime.registry import label
-from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN, Identification, identify
 from ..subjects import SubjectFailure
@@ -464,8 +463,8 @@ def _claim(function: Any) -> Activation | None:
     if name is None:
         return None
     try:
-        claimed = get(name, source="keras")
-    except ValueError:
+        claimed = lookup(name, source="keras")
+    except (TypeError, ValueError):
         return None
     return claimed if claimed.nin == 1 else None
 

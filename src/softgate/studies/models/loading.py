@@ -2,7 +2,7 @@
 
 A folder has `config.json` and safetensors and is read with `transformers.AutoModel`, never from a
 network; Python files in it are run only if the caller trusts them. A function or a class is written
-as in `softgate.runtime.resolve`: `module:function` or `file.py:function`, without arguments.
+as in `studies.subjects.user_code`: `module:function` or `file.py:function`, without arguments.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from softgate.records.files import check_expansion, read_arrays
 from softgate.records.packages import require
-from softgate.records.text import a_type
-from softgate.runtime import resolve
+from softgate.records.text import a_type, first_line
 
+from ..subjects import user_code
 from .arrays import GENERIC
 from .huggingface_folder import FolderError, load_folder, load_tokenizer
 
@@ -85,10 +85,10 @@ def load_model(target: Any, *, trust: bool = False, allow_missing: bool = False)
     text = os.fspath(target)
     if Path(text).is_dir():
         return _from_folder(Path(text), trust, allow_missing)
-    place, name = resolve.split(text) if resolve.is_code(text) else resolve.split_path(text)
+    place, name = user_code.split(text) if user_code.is_code(text) else user_code.split_path(text)
     if not place:
         raise ValueError(f"{text!r} is neither a folder nor a function: expected {MODELS}")
-    return _call_factory(text, resolve.load(place, name))
+    return _call_factory(text, user_code.load(place, name))
 
 
 def target_name(target: Any) -> str:
@@ -174,7 +174,7 @@ def _is_ours(frame: traceback.FrameSummary) -> bool:
 def _line(error: Exception) -> str:
     frames = [frame for frame in _frames(error) if not _is_ours(frame)]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {resolve.first_line(error)}{where}"
+    return f"{type(error).__name__}: {first_line(error)}{where}"
 
 
 def load_inputs(
@@ -216,8 +216,8 @@ def load_batches(
     if not isinstance(data, str | os.PathLike):
         raise TypeError(f"data is {a_type(data)}: expected a file, a function or batches")
     text = os.fspath(data)
-    if resolve.is_code(text):
-        return _call_loader(text, resolve.load(*resolve.split(text))), None
+    if user_code.is_code(text):
+        return _call_loader(text, user_code.load(*user_code.split(text))), None
     file = Path(text)
     if not file.is_file():
         raise ValueError(

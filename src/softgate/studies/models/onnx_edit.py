@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from softgate.runtime.resolve import first_line
+from softgate.records.text import first_line
 
 from ..subjects.worker import Message, ParentConnection
 from .activations import scanned_part

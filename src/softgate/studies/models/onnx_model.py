@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from softgate.formula.formats import FORMATS, Format
-from softgate.runtime.resolve import first_line
+from softgate.records.text import first_line
 
 from ..subjects.worker import ParentConnection
 from .activations import collect, graph_notes

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, fx, nn
 
 from softgate.frameworks.torch.registration import define, implement
-from softgate.runtime.resolve import first_line
+from softgate.records.text import first_line
 
 EXAMPLE = "_softgate_example"
 """The attribute of an exported program's module with the inputs that it was exported with."""

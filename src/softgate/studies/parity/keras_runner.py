@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from softgate.records.text import first_line
 from softgate.runtime.activation import Activation
-from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
 from ..models.arrays import Array, Arrays, bind

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import product
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.lookup import lookup
 
 from . import gradients
 from .digests import (
@@ -121,14 +121,10 @@ def _named(function: str | Activation) -> tuple[str, Activation]:
     """Return the name of a function's digests, if the catalogue has it, and the function."""
     known = catalogue()
     if isinstance(function, str):
-        if function not in known:
-            near = get_close_matches(function.casefold(), known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(
-                f"no digests are published for {function!r}: it is not the name of a function of "
-                f"the catalogue{hint}"
-            )
-        return function, known[function]
+        try:
+            function = lookup(function)
+        except ValueError as error:
+            raise ValueError(f"no digests are published for {function!r}: {error}") from None
     _check_kind(function)
     if known.get(function.name, function) is function:
         return function.name, function

@@ -1,7 +1,7 @@
 """Subjects: descriptions of functions under test, which a worker process can load.
 
-A function is written as everywhere else (`softgate.runtime.resolve`), but the code itself runs: a
-path such as `torch.nn.functional.gelu` is PyTorch's function, a bare name softgate's. A class is
+A function is written as everywhere else (`subjects.user_code`), but the code itself runs: a path
+such as `torch.nn.functional.gelu` is PyTorch's function, a bare name softgate's. A class is
 instantiated first, and a function without an argument is called. Beyond that grammar, `model.onnx`
 is a model with one input and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C
 function void(const T*, T*, size_t). Other objects are sent as pickles.
@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from softgate.records.text import a_type
-from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import get, parse
+from softgate.runtime.lookup import lookup, one_array
 from softgate.runtime.registry import label
+
+from . import user_code
 
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")
 """Frameworks whose arrays a Python callable may take."""
@@ -46,7 +47,7 @@ HOMES = {
 """Packages whose functions take a framework's arrays; other functions take NumPy's."""
 
 LIBRARY = re.compile(r".+\.(so(\.[0-9.]+)?|dylib|dll)")
-FORMS = f"{resolve.FORMS}; or model.onnx, model.onnx:node, ./library.so:symbol"
+FORMS = f"{user_code.FORMS}; or model.onnx, model.onnx:node, ./library.so:symbol"
 SUFFIXES = {
     "bf16": "bfloat16",
     "f16": "float16",
@@ -134,7 +135,7 @@ class Subject:
             return _digest(_pickled(self.held, self.text).encode())
         file = Path(self.place)
         if self.kind == "python" and not self.place.endswith(".py"):
-            file = resolve.source_of(self.place, self.path)
+            file = user_code.source_of(self.place, self.path)
         return _digest(file.read_bytes()) if file.is_file() else ""
 
     @property
@@ -230,28 +231,26 @@ def _from_text(text: str, keywords: dict[str, Any], framework: str | None) -> Su
         _refuse(text, keywords, "a C function takes no keywords")
         return Subject(text, "c", str(_file(place)), name)
     try:
-        head, parameters = parse(text)
-        place, name = resolve.split(head)
+        spelling = user_code.read(text)
     except ValueError as error:
         raise InvalidSubjectError(
             f"{error}; or model.onnx, model.onnx:node, ./library.so:symbol"
         ) from None
     for keyword in keywords:
-        if keyword in parameters:
+        if keyword in spelling.parameters:
             raise InvalidSubjectError(f"{text!r} gives {keyword!r} twice")
-    arguments = keywords | parameters
-    path = f"{place}.{name}" if place else name
-    record = resolve.framework_name(path)
+    arguments = {**keywords, **spelling.parameters}
+    place, name, record = spelling.place, spelling.name, spelling.record
     if record is not None and record.source == "onnx":
         raise InvalidSubjectError(
             f"{text} is an operator of ONNX: expected a model with it, model.onnx"
         )
     if record is not None and record.source == "softgate":
-        return _ours(_by_name(path, arguments), {}, framework)
+        return _ours(_by_name(spelling.path, arguments), {}, framework)
     if record is not None or not place:
-        place, name = resolve.split_path(path)
+        place, name = user_code.split_path(spelling.path)
     if not place:
-        return _ours(_by_name(path, arguments), {}, framework)
+        return _ours(_by_name(spelling.path, arguments), {}, framework)
     shown, pairs = f"{place}:{name}", tuple(arguments.items())
     if not place.endswith(".py"):
         return Subject(shown, "python", place, name, pairs, framework, _path())
@@ -263,14 +262,9 @@ def _from_text(text: str, keywords: dict[str, Any], framework: str | None) -> Su
 def _by_name(name: str, parameters: dict[str, Any]) -> Activation:
     """Return softgate's function of a name; raise InvalidSubjectError if there is none."""
     try:
-        function = get(name, None, **parameters)
+        return one_array(lookup(name, parameters))
     except ValueError as error:
         raise InvalidSubjectError(str(error)) from None
-    if function.nin == 2:
-        raise InvalidSubjectError(
-            f"{name!r} takes two arrays: expected a function of one, such as gelu"
-        )
-    return function
 
 
 def _ours(

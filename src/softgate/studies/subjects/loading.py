@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from softgate.records.packages import PACKAGES, explained, require
-from softgate.records.text import a_type
-from softgate.runtime import resolve
+from softgate.records.text import a_type, first_line
 from softgate.runtime.activation import Activation
-from softgate.runtime.resolve import first_line
 
+from . import user_code
 from .backends import BACKENDS, Array, CBackend, NumPyBackend, SoftgateBackend, SubjectBackend
 from .description import (
     FRAMEWORKS,
@@ -209,7 +208,7 @@ def _object(subject: Subject) -> Any:
                 "and name it as 'module:function', or run it here with isolated=False"
             ) from None
     try:
-        return resolve.load(subject.place, subject.name)
+        return user_code.load(subject.place, subject.name)
     except ValueError as error:
         raise InvalidSubjectError(str(error)) from None
 

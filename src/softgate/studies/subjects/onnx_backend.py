@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from softgate.runtime.resolve import first_line
+from softgate.records.text import first_line
 
 from .backends import Array, SubjectBackend
 from .description import InvalidSubjectError

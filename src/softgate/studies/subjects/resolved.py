@@ -11,20 +11,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
+from softgate.runtime.lookup import UnknownName, lookup, one_array
 from softgate.runtime.name_table import catalogue_of_names
-from softgate.runtime.names import parse
 from softgate.runtime.registry import label
-from softgate.runtime.resolve import (
-    framework_name,
-    load,
-    locate,
-    split,
-    split_path,
-)
 
 from .description import SubjectFailure
 from .passed import PassedFunction
+from .user_code import FORMS, NotFound, load, read, split_path
 
 
 def function(spelled: Any, *, by_values: bool = False) -> Activation:
@@ -33,7 +28,7 @@ def function(spelled: Any, *, by_values: bool = False) -> Activation:
     Parameters
     ----------
     spelled : str or callable
-        A function in any of the forms of `softgate.runtime.resolve`.
+        A function in any of the forms of `softgate.studies.subjects.user_code`.
     by_values : bool
         Whether code without a formula stands for the function of the catalogue with its values;
         otherwise it is refused, except what `names` lists and instances of it.
@@ -45,11 +40,19 @@ def function(spelled: Any, *, by_values: bool = False) -> Activation:
     >>> function(lambda x: x * (x > 0), by_values=True).name
     'relu'
     """
-    target, parameters, shown = locate(spelled)
+    target, parameters, shown = _located(spelled)
     if isinstance(target, Activation):
         return target
     by_values = by_values or (not isinstance(spelled, str) and _is_listed(target))
     return _computed_by(target, parameters, shown, by_values)
+
+
+def activation(spelled: Any, *, by_values: bool = False) -> Activation:
+    """Return the function of one array that is meant; raise ValueError for one of two.
+
+    Other errors are those of `function`.
+    """
+    return one_array(function(spelled, by_values=by_values))
 
 
 def as_passed(spelled: Any) -> Activation | PassedFunction:
@@ -59,12 +62,9 @@ def as_passed(spelled: Any) -> Activation | PassedFunction:
     """
     if isinstance(spelled, PassedFunction):
         return spelled
-    record = None
-    if isinstance(spelled, str):
-        place, name = split(parse(spelled)[0])
-        record = framework_name(f"{place}.{name}" if place else name)
+    record = read(spelled).record if isinstance(spelled, str) else None
     if record is None or record.gated or record.source in ("softgate", "onnx"):
-        target = locate(spelled)[0]
+        target = _located(spelled)[0]
         if isinstance(target, Activation):
             return target
     return PassedFunction(spelled)
@@ -73,26 +73,7 @@ def as_passed(spelled: Any) -> Activation | PassedFunction:
 def one_array_as_passed(spelled: Any) -> Activation | PassedFunction:
     """Return `as_passed`; raise ValueError for a function of two operands."""
     meant = as_passed(spelled)
-    if isinstance(meant, Activation) and meant.nin == 2:
-        raise _takes_two(meant)
-    return meant
-
-
-def activation(spelled: Any, *, by_values: bool = False) -> Activation:
-    """Return the function of one array that is meant; raise ValueError for one of two.
-
-    Other errors are those of `function`.
-    """
-    meant = function(spelled, by_values=by_values)
-    if meant.nin == 2:
-        raise _takes_two(meant)
-    return meant
-
-
-def _takes_two(function: Activation) -> ValueError:
-    return ValueError(
-        f"{function.name!r} takes two arrays: expected a function of one, such as gelu"
-    )
+    return meant if isinstance(meant, PassedFunction) else one_array(meant)
 
 
 def several(functions: Any) -> list[Any]:
@@ -100,6 +81,32 @@ def several(functions: Any) -> list[Any]:
     if isinstance(functions, str) or callable(functions) or not isinstance(functions, Iterable):
         return [functions]
     return list(functions)
+
+
+def _located(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
+    """Return an activation, or code with its parameters and its name."""
+    if not isinstance(spelled, str):
+        if not callable(spelled):
+            raise TypeError(f"{spelled!r} is {a_type(spelled)}: expected a callable, or {FORMS}")
+        name = getattr(spelled, "__qualname__", None)
+        return spelled, {}, name if isinstance(name, str) else type(spelled).__name__
+    text = read(spelled)
+    if text.place and text.record is None:
+        target = load(text.place, text.name)
+    else:
+        try:
+            return lookup(text.path, text.parameters), {}, text.shown
+        except UnknownName:
+            place, name = split_path(text.path)
+            try:
+                target = load(place, name) if place else None
+            except NotFound:
+                target = None
+            if target is None:
+                raise
+    if isinstance(target, Activation):
+        return target.bind(**text.parameters), {}, text.shown
+    return target, text.parameters, text.shown
 
 
 def _computed_by(

@@ -14,7 +14,7 @@ from typing import Any
 from torch import nn
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import names
+from softgate.runtime.lookup import records_of
 from softgate.runtime.registry import functions, label
 from softgate.torch.huggingface import PREFIX, register_huggingface
 
@@ -129,7 +129,7 @@ def _name(function: Activation) -> str:
     if known is not None and known.entry is function.entry:
         spelled = [
             record.name
-            for record in names("huggingface")
+            for record in records_of("huggingface")
             if record.function == function.name
             and record.name in ACT2FN
             and label(function.bind(**{**known.parameters, **record.parameters})) == label(function)

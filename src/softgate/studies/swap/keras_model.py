@@ -15,10 +15,9 @@ from typing import Any
 import keras
 
 from softgate.keras.activation import get
-from softgate.records.text import a_type
+from softgate.records.text import a_type, first_line
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
-from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
 from ..models.keras_model import (

@@ -1,7 +1,7 @@
 """Which activations of a model are replaced, and by which functions.
 
 One grammar for PyTorch, Keras and ONNX: one function for all activations, or a mapping. Its keys
-are functions in any form of `softgate.runtime.resolve`, paths of modules, layers or nodes, which
+are functions in any form of `subjects.user_code`, paths of modules, layers or nodes, which
 include all that is inside them, and patterns of paths with *, ? and [ ]. If several keys select one
 activation, a path takes precedence over a pattern, and a pattern over a function.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import parse
+from softgate.runtime.lookup import parse
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN

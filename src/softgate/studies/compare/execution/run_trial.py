@@ -31,7 +31,7 @@ import numpy as np
 from softgate.records.packages import require
 from softgate.records.text import message_line
 from softgate.runtime.machine import cpu_name, installed
-from softgate.runtime.resolve import PRIVATE
+from softgate.runtime.registry import importers
 from softgate.runtime.threads import get_threads, set_threads
 
 from ..trial import (
@@ -242,9 +242,8 @@ def pack(trainable: Trainable) -> bytes:
         raise LoadError(str(error)) from error
     import cloudpickle
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith(PRIVATE):  # other processes cannot import it
-            cloudpickle.register_pickle_by_value(module)
+    for name in importers.keys() & sys.modules.keys():  # other processes cannot import them
+        cloudpickle.register_pickle_by_value(sys.modules[name])
     try:
         packed: bytes = cloudpickle.dumps(trainable)
     # Pickling a user's object can raise anything.

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.lookup import records_of
 from softgate.runtime.name_table import Name
-from softgate.runtime.names import names
 from softgate.runtime.registry import activations, label
 
 
@@ -313,7 +313,7 @@ def _formulas() -> Iterable[str]:
 
 def _records(activation: Activation, source: str) -> Iterator[tuple[Name, dict[str, Any]]]:
     """Yield the names of a function with the keywords they need, fewest keywords first."""
-    pairs = [(record, keywords_for(record, activation)) for record in names(source)
+    pairs = [(record, keywords_for(record, activation)) for record in records_of(source)
              if record.path not in TENSOR_PARAMETERS]  # fmt: skip
     matching = [(record, keywords) for record, keywords in pairs
                 if keywords is not None and not record.gated]  # fmt: skip

@@ -5,9 +5,8 @@
 - `module:function`, `package.module.function`, `file.py:function`: code of the user.
 - In Python also an activation, any other callable, an `nn.Module` or its class.
 
-Parameters follow a text after a colon: `elu:alpha=0.5`. `locate` returns the function of the
-catalogue, the formula of the user, or the code that is meant. `softgate.studies.subjects.resolved`
-makes functions of all of them, `subjects.description` describes code that runs itself.
+Parameters follow a text after a colon: `elu:alpha=0.5`. `read` parses a text, and `load` imports
+the code that it refers to; `subjects.resolved` makes functions of both.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from softgate.records.text import a_type, message_line
-
-from .activation import Activation
-from .name_table import Name, catalogue_of_names
-from .names import UnknownName, get, parse
+from softgate.records.text import first_line
+from softgate.runtime.lookup import parse, record_at
+from softgate.runtime.name_table import Name
+from softgate.runtime.registry import importers
 
 FORMS = (
     "a name (gelu, elu:alpha=0.5), a path that `softgate names` prints (torch.nn.functional.gelu), "
@@ -35,44 +34,43 @@ FORMS = (
 """What a function may be written as, for error messages."""
 PACKAGES = {"tf": "tensorflow"}
 """Packages that `names` abbreviates."""
-LONGEST_REASON = 300
-"""Characters of an exception's text in a message."""
 PRIVATE = "softgate_file_"
 """Start of the names of modules whose file has the name of another module."""
 
 
-def locate(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
-    """Return an activation, or code with its parameters and its name."""
-    if isinstance(spelled, Activation):
-        return spelled, {}, ""
-    if not isinstance(spelled, str):
-        if not callable(spelled):
-            raise TypeError(f"{spelled!r} is {a_type(spelled)}: expected a callable, or {FORMS}")
-        return spelled, {}, shown_as(spelled)
-    text, parameters = parse(spelled)
-    place, name = split(text)
-    if place and framework_name(f"{place}.{name}") is None:
-        target = load(place, name)
-    else:
-        path = f"{place}.{name}" if place else name
-        try:
-            return get(path, None, **parameters), {}, text
-        except UnknownName:
-            target = _at_path(path)
-            if target is None:
-                raise
-    if isinstance(target, Activation):
-        return (target.bind(**parameters) if parameters else target), {}, text
-    return target, parameters, text
+class NotFound(ValueError):
+    """A module, a file or a function in it does not exist."""
 
 
-def _at_path(path: str) -> Any:
-    """Return the object at a dotted path that `names` does not list; None if there is none."""
-    place, name = split_path(path)
-    try:
-        return load(place, name) if place else None
-    except NotFound:
-        return None
+@dataclass(frozen=True)
+class Spelling:
+    """A text as it is written: a name, or a module or file with what is in it; its parameters."""
+
+    place: str
+    """A module or a file; "" for a name or a path with dots only."""
+    name: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def shown(self) -> str:
+        """The text without the parameters."""
+        return f"{self.place}:{self.name}" if self.place else self.name
+
+    @property
+    def path(self) -> str:
+        """The place and the name as a path of a framework."""
+        return f"{self.place}.{self.name}" if self.place else self.name
+
+    @property
+    def record(self) -> Name | None:
+        """The record of the path, if `names` lists it."""
+        return record_at(self.path)
+
+
+def read(text: str) -> Spelling:
+    """Return what a text consists of, without importing it; raise ValueError if it has no form."""
+    head, parameters = parse(text)
+    return Spelling(*split(head), parameters)
 
 
 def split(text: str) -> tuple[str, str]:
@@ -98,7 +96,7 @@ def split(text: str) -> tuple[str, str]:
         return place, name
     if not colon:
         return "", text
-    if not is_dotted(place) or _expression(name) is None:
+    if not _is_dotted(place) or _expression(name) is None:
         raise ValueError(f"can't interpret {text!r}: expected {FORMS}")
     return place, name
 
@@ -115,7 +113,7 @@ def split_path(path: str) -> tuple[str, str]:
     """
     end = min((path.index(bracket) for bracket in "[(" if bracket in path), default=len(path))
     place, dot, name = path[:end].rpartition(".")
-    if not dot or not is_dotted(place) or _expression(name + path[end:]) is None:
+    if not dot or not _is_dotted(place) or _expression(name + path[end:]) is None:
         return "", ""
     package, dot, rest = place.partition(".")
     return PACKAGES.get(package, package) + dot + rest, name + path[end:]
@@ -133,23 +131,6 @@ def is_code(text: str) -> bool:
         return bool(split(text)[0])
     except ValueError:
         return False
-
-
-def framework_name(path: str) -> Name | None:
-    """Return the record of a full path that `names` lists, or None."""
-    for record in catalogue_of_names():
-        if path == record.path or path in record.also:
-            return record
-    return None
-
-
-def is_dotted(*names: str) -> bool:
-    """Return whether all names are dotted Python names."""
-    return all(part.isidentifier() for name in names for part in name.split("."))
-
-
-class NotFound(ValueError):
-    """A module, a file or a function in it does not exist."""
 
 
 def load(place: str, name: str) -> Any:
@@ -173,10 +154,29 @@ def import_source(place: str) -> Any:
     The current folder and the file's folder are searched last, so that a file in them shadows no
     module of Python or of a package.
     """
-    if place.endswith(".py"):
-        return _import_file(place)
-    search_last(Path.cwd())
-    return _guarded(place, lambda: import_module(place))
+    if not place.endswith(".py"):
+        _search_last(Path.cwd())
+        return _guarded(place, lambda: import_module(place))
+    file = Path(place).expanduser().resolve()
+    if not file.is_file():
+        raise NotFound(f"there is no file {place!r}")
+    _search_last(file.parent)
+    if _is_found_as(file.stem, file):  # under its own name, which other processes can import
+        return _guarded(place, lambda: import_module(file.stem))
+    name = PRIVATE + hashlib.sha256(str(file).encode()).hexdigest()[:12]
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        _guarded(place, lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
+    except ValueError:
+        del sys.modules[name]
+        raise
+    importers[name] = import_source, str(file)
+    return module
 
 
 def source_of(module: str, path: Sequence[str]) -> Path:
@@ -193,35 +193,25 @@ def source_of(module: str, path: Sequence[str]) -> Path:
     return Path(origin or "")
 
 
-def search_last(folder: Path) -> None:
-    """Append a folder to `sys.path`, unless it is there already."""
+def place_of(error: BaseException) -> str:
+    """Return the file and the line of an error; of a syntax error those that cannot be parsed.
+
+    For an error that softgate raised, that is the line of the user's code that called it.
+    """
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}, line {error.lineno}"
+    frames, ours = traceback.extract_tb(error.__traceback__), Path(__file__).parents[2]
+    others = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)]
+    frame = (others or frames)[-1]
+    return f"{frame.filename}, line {frame.lineno}"
+
+
+def _search_last(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
-def _import_file(place: str) -> Any:
-    file = Path(place).expanduser().resolve()
-    if not file.is_file():
-        raise NotFound(f"there is no file {place!r}")
-    search_last(file.parent)
-    if is_found_as(file.stem, file):  # under its own name, which other processes can import
-        return _guarded(place, lambda: import_module(file.stem))
-    name = PRIVATE + hashlib.sha256(str(file).encode()).hexdigest()[:12]
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        _guarded(place, lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
-    except ValueError:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def is_found_as(name: str, file: Path) -> bool:
+def _is_found_as(name: str, file: Path) -> bool:
     """Return whether `import name` imports this file."""
     try:
         spec = importlib.util.find_spec(name) if name.isidentifier() else None
@@ -245,29 +235,28 @@ def _guarded(place: str, run: Callable[[], Any]) -> Any:
         ) from error
 
 
-def shown_as(target: Any) -> str:
-    name = getattr(target, "__qualname__", None)
-    return name if isinstance(name, str) else type(target).__name__
+def _is_dotted(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
 
 
 def _expression(name: str) -> ast.expr | None:
     """Return the syntax tree of what `load` accepts as a name, else None."""
     try:
-        node = ast.parse(name, mode="eval").body
+        expression = ast.parse(name, mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    return node if _is_simple(node) else None
-
-
-def _is_simple(node: ast.expr) -> bool:
-    match node:
-        case ast.Name():
-            return True
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
-            return _is_simple(inner)
-        case ast.Call(func=inner, args=arguments, keywords=[]):
-            return _is_simple(inner) and all(isinstance(a, ast.Constant) for a in arguments)
-    return False
+    node = expression
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
+                node = inner
+            case ast.Call(func=inner, args=arguments, keywords=[]) if all(
+                isinstance(a, ast.Constant) for a in arguments
+            ):
+                node = inner
+            case _:
+                return None
+    return expression
 
 
 def _evaluate(node: ast.expr, module: Any) -> Any:
@@ -281,23 +270,4 @@ def _evaluate(node: ast.expr, module: Any) -> Any:
         case ast.Call(func=inner, args=arguments):
             constants = [a.value for a in arguments if isinstance(a, ast.Constant)]
             return _evaluate(inner, module)(*constants)
-    raise AssertionError("`_is_simple` has checked it")
-
-
-def place_of(error: BaseException) -> str:
-    """Return the file and the line of an error; of a syntax error those that cannot be parsed.
-
-    For an error that softgate raised, that is the line of the user's code that called it.
-    """
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"{error.filename}, line {error.lineno}"
-    frames, ours = traceback.extract_tb(error.__traceback__), Path(__file__).parents[1]
-    others = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)]
-    frame = (others or frames)[-1]
-    return f"{frame.filename}, line {frame.lineno}"
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, shortened; of a syntax error without place."""
-    lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
-    return message_line(lines[0], LONGEST_REASON) if lines else "no message"
+    raise AssertionError("`_expression` has checked it")
