@@ -41,7 +41,7 @@ from softgate.runtime.registry import activations, gated
 
 _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
-_NAMES = {record.name: record for record in names("torch.nn.functional") if record.function}
+_NAMES = {record.name: record for record in records_of("torch.nn.functional") if record.function}
 _TORCH_NAMES = {record.function: name for name, record in _NAMES.items()}
 _VISIBLE = 20.0
 """Threshold of torch's softplus below which the switch to x is visible in float32."""

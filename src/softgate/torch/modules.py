@@ -95,7 +95,7 @@ class Identity(nn.Identity):
 _CLASSES = {
     record.function: {"gelu": GELU, "identity": Identity}.get(record.function)
     or _module(record.name, getattr(F, F._TORCH_NAMES[record.function]))
-    for record in names("torch.nn")
+    for record in records_of("torch.nn")
     if record.function and record.path == f"torch.nn.{record.name}"
 }
 """The modules by the names of softgate's functions."""
