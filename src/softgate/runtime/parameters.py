@@ -22,7 +22,7 @@ def checked(entry: Entry, parameters: Mapping[str, Any]) -> dict[str, float]:
     values = {p.name: p.default for p in entry.parameters}
     for name, value in parameters.items():
         if name not in values:
-            from .names import hint_of_argument
+            from .lookup import hint_of_argument
 
             known, hint = ", ".join(values) or "none", hint_of_argument(entry.name, name, value)
             raise TypeError(
