@@ -200,6 +200,29 @@ def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyP
     assert sum(line.endswith(f"published {'1' * 32}") for line in piped) == len(quantities)
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("print('noise'); print('[3, []]')", [("internals", "JAX: 3 of 3 capabilities in use")]),
+        (
+            "print('[3, [\"jax._f: slow\"]]')",
+            [("internals", "JAX: 2 of 3 capabilities in use"), ("", "  jax._f: slow")],
+        ),
+        ("print('[0, []]')", []),
+        ("1 / 0", [("internals", "JAX: not examined: ZeroDivisionError")]),
+        ("import os; os._exit(3)", [("internals", "JAX: not examined: exit code 3")]),
+    ],
+    ids=["used", "missing", "none", "raises", "dies"],
+)
+def test_doctor_counts_private_names(code: str, expected: list[tuple[str, str]]) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    rows = list(doctor._of_private("jax", process))
+    assert [name for name, _ in rows] == [name for name, _ in expected]
+    assert all(text.startswith(start) for (_, text), (_, start) in zip(rows, expected, strict=True))
+
+
 def run_doctor(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> list[str]:
     """Return the lines that `softgate doctor --full` prints to a terminal or a pipe."""
 
@@ -210,6 +233,7 @@ def run_doctor(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> list[str]:
     output = Output()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", output)
+        patch.setattr(doctor, "PRIVATE", ())  # importing frameworks takes long
         doctor.command.main(["--full"], standalone_mode=False)
     return output.getvalue().splitlines()
 

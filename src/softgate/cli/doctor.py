@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from textwrap import wrap
 from typing import Any, ClassVar
 
@@ -20,6 +22,10 @@ from .output import Format, echo, emit, formats, save, window_width
 CORE = ("numpy", "llvmlite", "ml_dtypes", "python-flint", "click", "rich")
 NAMED = ("timm",)
 """Another package whose names `softgate names` lists."""
+PRIVATE = ("torch", "jax", "tensorflow")
+"""The frameworks of which adapters use private names."""
+EXAMINATION_S = 120
+"""Seconds that the import of a framework and the checks of its private names may take."""
 
 
 def optional() -> dict[str, str]:
@@ -85,6 +91,9 @@ def command(full: bool, frameworks: str, form: Format, output: tuple[Path, ...])
     gradients that a framework computes, in training, have the digests of backward: --frameworks.
     Exit code 1 if a kernel computes other bits.
 
+    Each private name of PyTorch, JAX and TensorFlow that softgate uses to be fast is looked up; one
+    that is missing or has changed costs speed, which a line says.
+
     \b
     softgate doctor
     softgate doctor --json
@@ -95,10 +104,12 @@ def command(full: bool, frameworks: str, form: Format, output: tuple[Path, ...])
     from softgate.runtime.machine import installed
     from softgate.studies.reproducibility import check_bits
 
+    examined = {name: _examination(name) for name in PRIVATE if installed(name)}
     reproduction = check_bits(full=full, frameworks=frameworks or ())
     here = machine()
     packages = {name: installed(name) for name in (*CORE, *optional(), *NAMED)}
     rows = [("softgate", __version__), *_of_machine(here), *_of_packages(packages)]
+    rows += [row for name, process in examined.items() for row in _of_private(name, process)]
     first, *rest = str(reproduction).splitlines()
     rows += [("bits", first), *(("", line) for line in rest)]
     record = Installation(
@@ -115,6 +126,33 @@ def command(full: bool, frameworks: str, form: Format, output: tuple[Path, ...])
     else:
         emit(record, form, output)
     return 0 if reproduction.ok else 1
+
+
+def _examination(framework: str) -> Popen[str]:
+    """Start a process that imports a framework and looks for the private names softgate uses."""
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from softgate.frameworks.capability import "
+        f"report; report({framework!r})"
+    )
+    return Popen([sys.executable, "-c", code], stdin=DEVNULL, stdout=PIPE, stderr=PIPE, text=True)
+
+
+def _of_private(framework: str, process: Popen[str]) -> Iterator[tuple[str, str]]:
+    label = PACKAGES[framework].label
+    try:
+        output, errors = process.communicate(timeout=EXAMINATION_S)
+        count, missing = json.loads(output.splitlines()[-1])
+    except TimeoutExpired:
+        process.kill()
+        yield "internals", f"{label}: not examined, no answer in {EXAMINATION_S} seconds"
+    except (IndexError, ValueError):
+        line = (errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+        yield "internals", f"{label}: not examined: {line}"
+    else:
+        if count:
+            used = f"{count - len(missing)} of {count} capabilities in use"
+            yield "internals", f"{label}: {used}, which need its private names"
+        yield from (("", f"  {line}") for line in missing)
 
 
 def _of_machine(here: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
