@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -73,6 +74,15 @@ def test_an_interrupted_lookup_is_repeated(names: dict[str, Any]) -> None:
         double.get()
     names["_double"] = found = lambda x: 2 * x
     assert double.get() is found
+
+
+def test_warnings_raised_as_errors_do_not_disable_it(names: dict[str, Any]) -> None:
+    def deprecated(x: int) -> int:
+        warnings.warn("use another", DeprecationWarning, stacklevel=1)
+        return 2 * x
+
+    names["_double"] = deprecated
+    assert doubling([]).reason == ""
 
 
 def test_modules_are_imported_on_the_way() -> None:

@@ -15,7 +15,9 @@ builds on such names, in its `private.py`. A missing or changed name costs speed
 
 from __future__ import annotations
 
+import json
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -40,6 +42,8 @@ class Capability(Generic[T]):
     build: Callable[..., T]
     """Returns the object of these names to be used, after checking them; raises if one differs."""
     otherwise: T
+    imported: bool = True
+    """Whether what the names refer to is passed to `build`; if not, it looks for it by itself."""
     _result: tuple[T, str] | None = field(default=None, init=False)
     """The object in use and why it is `otherwise`, set by the first use."""
 
@@ -50,7 +54,8 @@ class Capability(Generic[T]):
 
     def get(self) -> T:
         """Return what is built on the private names, or `otherwise` if they cannot be used."""
-        return self._look_up()[0]
+        result = self._result
+        return (self._look_up() if result is None else result)[0]
 
     @property
     def reason(self) -> str:
@@ -60,13 +65,16 @@ class Capability(Generic[T]):
     def _look_up(self) -> tuple[T, str]:
         if self._result is None:  # an interrupt leaves it so, and the next use looks up again
             try:
-                self._result = self.build(*(find(name) for name in self.names)), ""
+                with warnings.catch_warnings(action="ignore"):  # a user's filter may raise them
+                    objects = map(find, self.names) if self.imported else ()
+                    self._result = self.build(*objects), ""
             except Exception as error:
                 version = getattr(sys.modules.get(self.framework), "__version__", "")
                 kind = "" if isinstance(error, Changed) else f"{type(error).__name__}: "
                 why = " ".join(f"{kind}{error}".split())
-                names = ", ".join(self.names)
-                reason = f"{names} of {self.framework} {version} cannot be used ({why})"
+                others = f" and {len(self.names) - 1} others" if self.names[1:] else ""
+                what = f"{self.names[0]}{others} of {self.framework} {version}"
+                reason = f"{what} cannot be used ({why})"
                 self._result = self.otherwise, reason
         return self._result
 
@@ -79,12 +87,12 @@ CAPABILITIES: dict[str, dict[str, Capability[Any]]] = {}
 
 
 def capability(
-    framework: str, *names: str, cost: str, otherwise: T
+    framework: str, *names: str, cost: str, otherwise: Any, imported: bool = True
 ) -> Callable[[Callable[..., T]], Capability[T]]:
     """Return a decorator: a function of what the names refer to becomes a `Capability`."""
 
     def define(build: Callable[..., T]) -> Capability[T]:
-        defined = Capability(framework, names, cost, build, otherwise)
+        defined = Capability(framework, names, cost, build, otherwise, imported)
         CAPABILITIES.setdefault(framework, {})[defined.name] = defined
         return defined
 
@@ -108,6 +116,13 @@ def _imported(path: str) -> Any:
         if error.name != path:
             raise
         raise Changed(f"there is no {path}") from None
+
+
+def report(framework: str) -> None:
+    """Print how many capabilities of a framework there are and a line for each that is missing."""
+    import_module(f"softgate.frameworks.{framework}")
+    lines = [str(each) for each in missing(framework)]
+    sys.stdout.write(f"{json.dumps([len(CAPABILITIES.get(framework, {})), lines])}\n")
 
 
 def missing(framework: str) -> list[Capability[Any]]:

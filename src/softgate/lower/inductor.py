@@ -2,14 +2,14 @@
 
 inductor prints C++ with vector types. Unlike torch's operators its operations include fma and bit
 casts, so that a fused loop has the results of the kernels, bit for bit. They are internals of torch
-without a stable interface: `unavailable` checks each property that the results depend on.
+without a stable interface: `differs` and `unsafe_setting` check each property that the results
+depend on.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -64,14 +64,8 @@ PRINTED = {
 """The C++ of each operation that can be printed without a kernel: scalar, and of vectors."""
 
 
-def unavailable() -> str | None:
-    """Return why inductor would not compute the kernels' bits, or None if it does."""
-    reason = _differs()
-    if reason is not None:
-        return reason
-    from torch._inductor import config
-    from torch._inductor.cpp_builder import is_gcc
-
+def unsafe_setting(config: Any, is_gcc: Callable[[], bool]) -> str | None:
+    """Return why inductor would not compute the kernels' bits as it is set, or None if it does."""
     if config.cpu_backend != "cpp":
         return f"inductor's CPU backend is {config.cpu_backend!r}"
     if config.cpp.enable_floating_point_contract_flag != "off":
@@ -82,37 +76,16 @@ def unavailable() -> str | None:
     return None if is_gcc() else "inductor's C++ compiler is not gcc"
 
 
-@cache
-def _differs() -> str | None:
-    """Return how inductor differs from what `emit` needs, or None."""
+def differs(cpp: Any) -> str | None:
+    """Return how inductor, with this module for C++, differs from what `emit` needs, or None."""
     machine = platform.machine()
     if machine not in ("x86_64", "AMD64"):
-        return f"inductor's fma is not checked on {machine}"
-    try:
-        from torch._inductor import config, lowering
-        from torch._inductor.codegen import cpp
-        from torch._inductor.cpp_builder import is_gcc
-        from torch._inductor.virtualized import ops
-
-        needed = (
-            config.cpu_backend,
-            config.cpp.enable_floating_point_contract_flag,
-            config.cpp.enable_unsafe_math_opt_flag,
-            lowering.make_pointwise,
-            lowering.register_lowering,
-            lowering.fallback_handler,
-            ops.to_dtype_bitcast,
-            is_gcc,
-        )
-        assert all(part is not None for part in needed)
-        for kind, operations in PRINTED.items():
-            for name, expected in operations.items():
-                operands = [letter for letter in "abc" if letter in _letters(expected)]
-                printed = getattr(getattr(cpp, kind), name)(*operands)
-                if str(printed) != expected:
-                    return f"inductor of torch {torch.__version__} prints {name} differently"
-    except Exception as error:  # whatever an unknown version raises
-        return f"inductor of torch {torch.__version__} differs ({type(error).__name__}: {error})"
+        return f"its fma is not checked on {machine}"
+    for kind, operations in PRINTED.items():
+        for name, expected in operations.items():
+            operands = [letter for letter in "abc" if letter in _letters(expected)]
+            if str(getattr(getattr(cpp, kind), name)(*operands)) != expected:
+                return f"it prints {name} differently"
     return None
 
 
@@ -137,13 +110,11 @@ def supports(loop: Loop, parameters: Mapping[str, float]) -> bool:
     return True
 
 
-def emit(loop: Loop, parameters: Mapping[str, float], index: int, *operands: Any) -> Any:
+def emit(ops: Any, loop: Loop, parameters: Mapping[str, float], index: int, *operands: Any) -> Any:
     """Return the result of this index in inductor's operations; operands as in `loop.inputs`.
 
     Constants are folded first: inductor folds them in float64.
     """
-    from torch._inductor.virtualized import ops
-
     fmt, stored = loop.arithmetic, DTYPES[loop.storage.name][0]
     real, word = DTYPES[fmt.name]
     inputs = dict(zip(loop.inputs, operands, strict=True))

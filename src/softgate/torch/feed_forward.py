@@ -28,6 +28,7 @@ from softgate.frameworks.block_arguments import (
     gated_width,
 )
 from softgate.frameworks.torch import low_memory_feed_forward as low_memory
+from softgate.frameworks.torch import private
 from softgate.records.text import a_type
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Explanation
@@ -36,6 +37,7 @@ from . import modules
 from .modules import NAME_SOURCES
 
 Save = Literal["preactivation", "all"]
+_hooked = private.hooked.get()
 
 
 class _Block(nn.Module):
@@ -123,7 +125,7 @@ class _Block(nn.Module):
             quantity="value",
             shape=tuple(x.shape),
             dtype=str(x.dtype).removeprefix("torch."),
-            computed_by=how,
+            computed_by=how + private.costs(private.hooked, private.transformed),
             memory=memory,
             threads=torch.get_num_threads(),
         )
@@ -311,20 +313,12 @@ def unobserved(h: object, *layers: nn.Module) -> bool:
 
     Symbolic tracers call them with proxies and must see each layer.
     """
-    return isinstance(h, Tensor) and not (
-        nn.modules.module._has_any_global_hook() or any(map(_observed, layers))
-    )
+    return isinstance(h, Tensor) and not any(map(_observed, layers))
 
 
 def _observed(module: nn.Module) -> bool:
-    hooked = (
-        module._forward_hooks
-        or module._forward_pre_hooks
-        or module._backward_hooks
-        or module._backward_pre_hooks
-    )
     known = type(module) in (nn.Linear, modules.Activation, _GatedProduct)
-    return bool(hooked) or "forward" in vars(module) or not known
+    return "forward" in vars(module) or not known or _hooked(module)
 
 
 def check_linears(**layers: Any) -> None:

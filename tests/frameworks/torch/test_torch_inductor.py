@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import torch
 from torch import Tensor
 
 import softgate as sg
+from softgate.frameworks.torch import private
 from softgate.frameworks.torch.compiled import key_for
 from softgate.frameworks.torch.operators import FINGERPRINT, bind, bound_of
 from softgate.lower import inductor
@@ -18,6 +21,7 @@ from softgate.lower import inductor
 # torch's compiler itself uses what torch deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 
+compiled: Any = sys.modules[key_for.__module__]  # a function of that name hides the module
 BITS = {torch.float32: torch.int32, torch.float64: torch.int64, torch.float16: torch.int16}
 
 
@@ -35,7 +39,7 @@ def _fresh_graphs() -> Iterator[None]:
 
 @pytest.fixture
 def _fuses() -> None:
-    if (reason := inductor.unavailable()) is not None:
+    if (reason := compiled._unavailable()) is not None:
         pytest.skip(reason)
 
 
@@ -139,7 +143,7 @@ def test_settings_that_change_bits_disable_it() -> None:
         {"cpu_backend": "halide"},
     ):
         with config.patch(setting):
-            assert inductor.unavailable() is not None
+            assert compiled._unavailable() is not None
             assert FINGERPRINT not in key_for(bind(sg.gelu, None, {}))
             assert "as an operator: inductor" in str(sg.explain(x, compiled=True))
     with config.patch({"cpp.enable_floating_point_contract_flag": "fast"}):
@@ -154,22 +158,55 @@ def test_other_internals_disable_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor import lowering
     from torch._inductor.codegen import cpp
 
-    check = inductor._differs.__wrapped__
-    if (reason := check()) is not None:
+    def check() -> str:
+        return replace(private.inductor).reason
+
+    if reason := check():
         pytest.skip(reason)
     with monkeypatch.context() as patch:
         patch.setattr(cpp.CppVecOverrides, "fma", staticmethod(lambda a, b, c: f"{a} * {b} + {c}"))
         assert "prints fma differently" in check()
     with monkeypatch.context() as patch:
         patch.delattr(cpp.CppOverrides, "copysign")
-        assert "differs" in check()
+        assert "copysign" in check()
     with monkeypatch.context() as patch:
         patch.delattr(lowering, "make_pointwise")
-        assert "AttributeError" in check()
+        assert "there is no torch._inductor.lowering.make_pointwise" in check()
     with monkeypatch.context() as patch:
         patch.setattr(inductor.platform, "machine", lambda: "riscv64")
         assert "riscv64" in check()
-    assert check() is None
+    assert check() == ""
+
+
+@pytest.mark.usefixtures("_fuses")
+@pytest.mark.parametrize("quantity", ["value", "backward"])
+def test_other_bits_disable_it(quantity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop is compared with the kernels at fixed points before the first one is used."""
+    emit = inductor.emit
+
+    def wrong(ops: Any, loop: Any, *arguments: Any) -> Any:
+        """Return the result with subnormal ones flushed to zero."""
+        result = emit(ops, loop, *arguments)
+        dtype = inductor.DTYPES[loop.storage.name][0]
+        if ("grad" in loop.inputs) is not (quantity == "backward"):
+            return result
+        tiny = ops.constant(torch.finfo(dtype).tiny, dtype)
+        return ops.where(ops.lt(ops.abs(result), tiny), ops.constant(0.0, dtype), result)
+
+    x = hard_inputs(torch.float32)
+    assert compiled.differs() is None
+    compiled.differs.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(inductor, "emit", wrong)
+        (result, slope), code = code_of(lambda x: (sg.gelu(x), sg.gelu.backward(x, x)), x)
+        assert "torch.ops.softgate.evaluate" in code
+        reason = compiled.differs()
+        assert reason is not None
+        assert "has other bits at" in reason
+        assert reason in str(sg.explain(x, compiled=True))
+    compiled.differs.cache_clear()
+    assert_same_bits(result, sg.gelu(x))
+    assert_same_bits(slope, sg.gelu.backward(x, x))
 
 
 @pytest.mark.usefixtures("_fuses")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def value(x: Tensor) -> Tensor | None:
     bound = bind(sg.gelu, None, {})
     if x.dtype in DTYPES:
         bound.runner("value", x.dtype)
-    return small_tensors.operators().unary(x, bound.tables["value"].address)
+    return small_tensors.operators.get().unary(x, bound.tables["value"].address)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -171,9 +172,12 @@ def test_explain_names_the_path() -> None:
 
 def test_without_the_c_abi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_tensors, "_library", lambda: None)
-    none = small_tensors._registered.__wrapped__()
-    assert none.unary is none.binary is small_tensors.decline
-    monkeypatch.setattr(small_tensors, "operators", lambda: none)
+    monkeypatch.setattr(small_tensors, "_registered", small_tensors._registered.__wrapped__)
+    none = replace(small_tensors.operators)
+    assert none.get().unary is none.get().binary is small_tensors.decline
+    assert "there is no aoti_torch_delete_tensor_object" in none.reason
+    monkeypatch.setattr(small_tensors, "operators", none)
+    assert f", called by Python ({none})" in str(sg.explain(torch.zeros(64)))
 
     @sg.activation
     def steeper(f: Any, x: Any) -> Any:

@@ -24,18 +24,17 @@ else:
     check_version("torch", torch.__version__)
 
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 
 from ..gated import refuse_out
-from . import openmp, operators, proxies, registration, small_tensors
+from . import openmp, operators, private, proxies, registration, small_tensors
 from .compiled import compiled, compiled_backward, explain_compiled
 from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
-from .decompositions import QUANTITIES
-from .dispatch import as_floats, integer_value, is_integer, is_nested, path, plain
+from .decompositions import QUANTITIES, functionalizing
+from .dispatch import PLAIN_NAMES, as_floats, integer_value, is_integer, is_nested, path, plain
 from .eager import from_one
 from .gated import compute_gated, explain_gated
 from .operators import bind
@@ -168,11 +167,12 @@ def backward(
 def fast_path(activation: Activation) -> Callable[[Tensor], Tensor]:
     """Return a function that computes the value of small plain tensors with the least overhead."""
     bound: BoundActivation = bind(activation, None, {})
-    unary, table = small_tensors.operators().unary, bound.tables["value"]
+    unary, table = small_tensors.operators.get().unary, bound.tables["value"]
     compiling, grad_enabled = is_dynamo_compiling, torch.is_grad_enabled
+    forward_mode = private.forward_mode.get()
 
     def value(x: Tensor) -> Tensor:
-        if not compiling() and forward_ad._current_level < 0:
+        if not compiling() and forward_mode._current_level < 0:
             y = unary(x, table.address)
             if y is not None:
                 if not (x.requires_grad and grad_enabled()):
@@ -217,6 +217,8 @@ def explain(call: Call) -> Explanation:
         how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
         if registration.failures:
             how += f" ({registration.failures[0]})"
+        elif functionalizing():
+            how += private.costs(private.functionalizing)
         return replace(by_torch, computed_by=how)
     if not has_memory(x):
         how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"
@@ -225,13 +227,15 @@ def explain(call: Call) -> Explanation:
     copied = dense(x) is not x
     memory = "copied first: not contiguous" if copied else "input not copied"
     memory += of_result(x.nbytes)
-    if quantity == "value" and x.requires_grad and torch.is_grad_enabled():
+    recorded = quantity == "value" and x.requires_grad and torch.is_grad_enabled()
+    if recorded:
         saved = "result" if bound.saves_output(x.dtype) else "input"
         memory += f", {saved} saved for the gradient"
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
     how = route.describe()
-    if plain(x) and not call.compiled:
-        how += small_tensors.describe(quantity, x)
+    if not call.compiled:
+        how += small_tensors.describe(quantity, x) if plain(x) else private.costs(*PLAIN_NAMES)
+        how += private.costs(private.straight) if recorded else ""
     explanation = replace(by_torch, computed_by=how, memory=memory, threads=threads)
     return explain_compiled(explanation, x.dtype) if call.compiled else explanation

@@ -17,10 +17,11 @@ another version of softgate, or of another formula of that name, is not loaded.
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,13 +30,15 @@ from softgate import __version__
 from softgate.lower import inductor
 from softgate.runtime.dispatch import Explanation
 from softgate.runtime.parameters import finite_number
+from softgate.runtime.registry import functions
 from softgate.runtime.routes import Route
 
-from . import decompositions
-from .cpu_kernels import BoundFunction
-from .decompositions import QUANTITIES, constant_when_compiled
+from . import decompositions, private
+from .cpu_kernels import BoundActivation, BoundFunction
+from .decompositions import QUANTITIES
 from .dispatch import path
 from .operators import FINGERPRINT, OPERATORS, bind, bound_of, prepare_sharding
+from .private import constant_when_compiled
 from .registration import failures
 
 if TYPE_CHECKING:
@@ -89,12 +92,11 @@ def arguments(make: Callable[..., Any], parameters: Mapping[str, Any], *others: 
     A parameter may be a symbol of the compiler. At one that is a tensor the graph ends, since a
     kernel needs its number; `make` then runs outside of the compiler.
     """
-    if any(isinstance(value, torch.Tensor) for value in parameters.values()):
+    tensors = any(isinstance(value, torch.Tensor) for value in parameters.values())
+    if tensors or not private.guards_numbers():
         _disable_reader()
         return decompositions.COMPILED.read(make, parameters, *others)
-    # Every compiler of torch has imported this module, which imports sympy for half a second.
-    symbols = torch.fx.experimental.symbolic_shapes
-    return make({n: symbols.guard_scalar(v) for n, v in parameters.items()}, *others)
+    return make(private.numbers(parameters), *others)
 
 
 @constant_when_compiled
@@ -151,38 +153,114 @@ def key_for(bound: BoundFunction) -> str:
     """
     # Imported before inductor's backend traces; another backend need not wait for that.
     loaded = "torch._inductor.lowering" in sys.modules
-    if not loaded or failures or inductor.unavailable() is not None:
+    if not loaded or failures or _unavailable() is not None:
         return bound.key
     if len(_lowered) < len(OPERATORS):
         try:
             _register_lowerings()
         except Exception:  # inductor calls the operators
             return bound.key
-    if bound.fingerprint is None:
-        bound.fingerprint = _fingerprint(bound)
-    return f"{bound.key}{FINGERPRINT}{bound.fingerprint}"
+    return f"{bound.key}{FINGERPRINT}{_fingerprint(bound)}"
+
+
+def _unavailable() -> str | None:
+    """Return why inductor would not compute the kernels' bits, or None if it does."""
+    found = private.inductor.get()
+    if found is None:
+        return private.inductor.reason
+    return inductor.unsafe_setting(found.config, found.is_gcc)
+
+
+PROBE = "probe"
+"""What begins the fingerprint of a function in the graph of `differs`."""
+
+
+@cache
+def differs() -> str | None:
+    """Return how a loop that inductor compiles differs from the kernels, or None.
+
+    At fixed points: tails, subnormal and infinite numbers, NaN. It is compiled once in a process,
+    before the first operator is fused.
+    """
+    try:
+        return private.in_new_thread(_probe)
+    except Exception as error:  # whatever an unknown version raises
+        return f"inductor does not compile a probe ({type(error).__name__}: {error})"
+
+
+PROBED: tuple[tuple[str, Mapping[str, float], torch.dtype], ...] = (
+    ("gelu", {}, torch.float32),
+    ("gelu", {}, torch.float64),
+    ("elu", {"alpha": 0.7}, torch.float32),
+)
+"""The functions of the probe, with value and backward: their parameters and the dtype."""
+
+
+def _probe() -> str | None:
+    found = private.inductor.get()
+    assert found is not None
+    graph = torch.fx.Graph()
+    examples: list[torch.Tensor] = []
+    nodes: list[torch.fx.Node] = []
+    expected: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+    for name, parameters, dtype in PROBED:
+        bound: BoundActivation = bind(functions()[name], None, parameters)
+        x = _probe_points(dtype)
+        inputs = [graph.placeholder(f"x{len(examples) + i}") for i in range(2)]
+        examples += (x, x.flip(0))
+        rest = (f"{bound.key}{FINGERPRINT}{PROBE}{_fingerprint(bound)}", bound.values, "")
+        value = (inputs[0], rest[0], "value", *rest[1:])
+        nodes.append(graph.call_function(torch.ops.softgate.evaluate.default, value))
+        expected.append((name, x, bound.unary("value", x)))
+        nodes.append(graph.call_function(torch.ops.softgate.backward.default, (*inputs, *rest)))
+        expected.append((f"{name}.backward", x, bound.binary("backward", *examples[-2:])))
+    for i, node in enumerate(graph.find_nodes(op="placeholder")):
+        node.meta["val"] = examples[i]
+    for node, (_, _, exact) in zip(nodes, expected, strict=True):
+        node.meta["val"] = exact
+    graph.output(tuple(nodes))
+    results = found.compiled(torch.fx.GraphModule({}, graph), *examples)(*examples)
+    for result, (name, x, exact) in zip(results, expected, strict=True):
+        bits = torch.int32 if exact.dtype is torch.float32 else torch.int64
+        same = (result.view(bits) == exact.view(bits)) | (result.isnan() & exact.isnan())
+        if not same.all():
+            return f"inductor's loop for {name} has other bits at {x[~same][0].item():g}"
+    return None
+
+
+def _probe_points(dtype: torch.dtype) -> torch.Tensor:
+    """Return special numbers, tails and ordinary ones, the last ones in no full vector."""
+    info = torch.finfo(dtype)
+    positive = [0.0, math.inf, info.max, info.tiny, info.tiny / 8, info.tiny * info.eps]
+    special = torch.tensor([*positive, *(-x for x in positive), math.nan], dtype=dtype)
+    tails = torch.linspace(-40, 12, 53, dtype=dtype)
+    ordinary = torch.linspace(-2, 2, 32, dtype=dtype)
+    return torch.cat([special, tails, ordinary, special])
 
 
 def _fingerprint(bound: BoundFunction) -> str:
     """Return a hash of every graph that operators may compute for a function."""
-    digests = [
-        bound.route(quantity, dtype).digest()
-        for dtype in (torch.float32, torch.float64)
-        for quantity in ("value", "slope", "curvature", "backward")
-    ]
-    return hashlib.sha256(" ".join([__version__, *digests]).encode()).hexdigest()[:16]
+    if bound.fingerprint is None:
+        digests = [
+            bound.route(quantity, dtype).digest()
+            for dtype in (torch.float32, torch.float64)
+            for quantity in ("value", "slope", "curvature", "backward")
+        ]
+        text = " ".join([__version__, *digests])
+        bound.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return bound.fingerprint
 
 
 def _register_lowerings() -> None:
-    from torch._inductor.lowering import fallback_handler, register_lowering
-
+    found = private.inductor.get()
+    assert found is not None
     for name, (tensors, quantity) in OPERATORS.items():
         operator = getattr(torch.ops.softgate, name).default
         if operator in _lowered:  # before an interrupt
             continue
-        opaque = fallback_handler(operator, add_to_fallback_set=False)
+        opaque = found.fallback_handler(operator, add_to_fallback_set=False)
         lower = partial(_lower, opaque, tensors, quantity)
-        register_lowering(operator, type_promotion_kind=None)(lower)
+        found.register_lowering(operator, type_promotion_kind=None)(lower)
         _lowered.append(operator)
 
 
@@ -190,15 +268,15 @@ def _lower(
     opaque: Callable[..., Any], tensors: int, quantity: str | None, *arguments: Any, **options: Any
 ) -> Any:
     """Return an operator's results as inductor's pointwise nodes, or as a call of the operator."""
-    from torch._inductor.lowering import make_pointwise
-
+    found = private.inductor.get()
+    assert found is not None
     operands = arguments[:tensors]
     fused = None if options else _fused(quantity, operands, *arguments[tensors:])
     if fused is None:
         return opaque(*arguments, **options)
     loop, parameters = fused
     results = [
-        make_pointwise(partial(inductor.emit, loop, parameters, index))(*operands)
+        found.make_pointwise(partial(inductor.emit, found.ops, loop, parameters, index))(*operands)
         for index in range(len(loop.roots))
     ]
     return results[0] if len(results) == 1 else tuple(results)
@@ -218,7 +296,10 @@ def _fused(
         and tuple(x.get_size()) == tuple(first.get_size())
         for x in operands
     )
-    if FINGERPRINT not in key or not alike or not_fused(first.get_dtype()):
+    fingerprint = key.partition(FINGERPRINT)[2]
+    if not fingerprint or not alike or not_fused(first.get_dtype()):
+        return None
+    if not fingerprint.startswith(PROBE) and differs() is not None:
         return None
     route: Route = bound_of(key, parameters, arithmetic).route(quantity, first.get_dtype())
     loop, values = route.loop()
@@ -230,12 +311,12 @@ def not_fused(dtype: torch.dtype) -> str | None:
     """Return why inductor calls the operator for tensors of this dtype, or None if it fuses."""
     if dtype not in (torch.float32, torch.float64):
         return f"inductor does not round {str(dtype).removeprefix('torch.')} between operations"
-    return inductor.unavailable()
+    return _unavailable()
 
 
 def explain_compiled(explanation: Explanation, dtype: torch.dtype) -> Explanation:
     """Return how a call is computed inside torch.compile, from how it is computed outside."""
-    reason = not_fused(dtype)
+    reason = not_fused(dtype) or differs()
     if reason is not None:
         how = f"{explanation.computed_by}, called by torch.compile as an operator: {reason}"
         return replace(explanation, computed_by=how)

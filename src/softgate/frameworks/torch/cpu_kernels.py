@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import torch
-from torch._subclasses import FakeTensor
 
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.threads import SERIAL, run_rows
 
-from . import huge_pages, openmp
+from . import huge_pages, openmp, private
 from .decompositions import Decomposition
 from .huge_pages import empty_like
 from .small_tensors import Table
@@ -313,14 +312,14 @@ def of_result(size_bytes: int) -> str:
 
 def has_memory(x: torch.Tensor) -> bool:
     """Return whether a tensor has elements in memory: is neither meta nor fake."""
-    return x.device.type != "meta" and not isinstance(x, FakeTensor)
+    return x.device.type != "meta" and not isinstance(x, private.fake_tensor.get())
 
 
 def dense(x: torch.Tensor) -> torch.Tensor:
     """Return `x`, or a copy of it that fills one block of memory without gaps or repeats."""
     if x.is_neg():  # a view that is negated when read
         x = x.resolve_neg()
-    if x._is_zerotensor():  # zeros without memory
+    if private.is_zero_tensor.get()(x):  # zeros without memory
         return x.clone()
     if x.is_contiguous() or torch.empty_like(x).stride() == x.stride():
         return x

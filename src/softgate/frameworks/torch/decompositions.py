@@ -15,18 +15,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch._C._functorch import TransformType, get_interpreter_stack
 
 from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format, dtype_of
 from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
 
 from ..asymptotes import Asymptote, asymptotes, values_at
+from . import private
+from .private import constant_when_compiled
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
@@ -36,22 +37,10 @@ if TYPE_CHECKING:
 Native = Callable[[torch.Tensor], torch.Tensor]
 QUANTITIES = ("value", "slope", "curvature")
 """The quantities by order of derivative."""
-Function = TypeVar("Function", bound=Callable[..., object])
-
 
 COMPILED = SimpleNamespace()
 """Forms that torch.compile traces. They are attributes, because it reads a dict
 once and misses what is added later in the same trace."""
-
-
-def constant_when_compiled(function: Function) -> Function:
-    """Mark a function so that torch.compile treats its results as constants during tracing.
-
-    As `torch.compiler.assume_constant_result` does, without importing torch's compiler: that takes
-    seconds and imports torch.distributed, and an eager call needs neither.
-    """
-    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    return function
 
 
 _torch_preferred: ContextVar[bool] = ContextVar("softgate.torch.prefer_torch_operators")
@@ -90,7 +79,7 @@ def torch_preferred() -> bool:
 
 def exporting() -> bool:
     """Return whether a graph is being recorded that must run without softgate."""
-    return torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
+    return torch.jit.is_tracing() or torch.compiler.is_exporting()
 
 
 def on_cpu(x: torch.Tensor) -> bool:
@@ -101,8 +90,7 @@ def on_cpu(x: torch.Tensor) -> bool:
 @constant_when_compiled
 def functionalizing() -> bool:
     """Return whether torch.func.functionalize is active, which supports no Python Function."""
-    stack = get_interpreter_stack() or ()
-    return any(level.key() == TransformType.Functionalize for level in stack)
+    return private.functionalizing.get()()
 
 
 class Decomposition:
@@ -212,7 +200,7 @@ class Decomposition:
         operator = self.operator(must_match_kernels(x)) if fused else None
         if operator is not None:
             return operator(x)
-        if torch._C._get_tracing_state() is not None or functionalizing():
+        if torch.jit.is_tracing() or functionalizing():
             return self.evaluate(order, x)
         result: torch.Tensor = Derivative.apply(x, self, order)
         return result

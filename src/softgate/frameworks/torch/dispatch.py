@@ -7,43 +7,26 @@ hard_tanh of integers return integers, as torch's do.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
+from . import private
 from .cpu_kernels import DTYPES
-from .decompositions import constant_when_compiled, exporting, functionalizing, on_cpu
+from .decompositions import exporting, functionalizing, on_cpu
+from .private import constant_when_compiled
 from .registration import failures
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
-_keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
-_PLAIN_KEYS: set[int] = set()
-"""The dispatch keys of a strided CPU tensor that is no subclass, no negated view and not wrapped by
-functorch: one comparison checks all of these."""
-_PLAIN_MODES: set[int] = set()
-"""The keys that a thread includes when no mode, tracer or functorch transform is active."""
-
-
-def _read_keys() -> None:
-    for context in (nullcontext(), torch.inference_mode()):
-        with context:
-            _PLAIN_KEYS.add(_keys(torch.empty(0)).raw_repr())
-            _PLAIN_MODES.add(_local().raw_repr())
-
-
-# In a separate thread: this module may be imported during an export, when a tracer has added keys
-# to the thread.
-_reading = threading.Thread(target=_read_keys)
-_reading.start()
-_reading.join()
+PLAIN_NAMES = (private.dispatch_keys, private.forward_mode)
+"""The capabilities without which no tensor is plain."""
+_keys, _local, _PLAIN_KEYS, _PLAIN_MODES = private.dispatch_keys.get()
+_forward_mode = private.forward_mode.get()
 
 
 def plain(x: torch.Tensor) -> bool:
@@ -51,7 +34,7 @@ def plain(x: torch.Tensor) -> bool:
     return (
         _keys(x).raw_repr() in _PLAIN_KEYS
         and _local().raw_repr() in _PLAIN_MODES
-        and forward_ad._current_level < 0
+        and _forward_mode._current_level < 0
     )
 
 

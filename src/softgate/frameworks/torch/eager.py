@@ -6,25 +6,17 @@ functorch can transform; it is used only if neither functorch nor a compiler tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from . import operators, small_tensors
+from . import operators, private, small_tensors
 from .cpu_kernels import BoundActivation, BoundGated, halves, matched
 from .dispatch import all_plain, both_plain
 
-
-def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
-    """Return `function.apply` without its check for functorch, a third of a small call's time.
-
-    Only for operands that functorch has not wrapped.
-    """
-    apply: Callable[..., Any] = super(torch.autograd.Function, function).apply  # type: ignore[misc]
-    return apply
+straight = private.straight.get()
+_forward_mode = private.forward_mode.get()
 
 
 class ActivationFunction(torch.autograd.Function):
@@ -110,8 +102,10 @@ def untraced(*tensors: Tensor) -> bool:
 def times_slope(bound: BoundActivation, saved: Tensor, grad: Tensor) -> Tensor:
     """Return slope·grad; through the operators if it is differentiated again."""
     differentiable = torch.is_grad_enabled()
-    if not differentiable and forward_ad._current_level < 0:
-        product = small_tensors.operators().binary(saved, grad, bound.tables["backward"].address)
+    if not differentiable and _forward_mode._current_level < 0:
+        product = small_tensors.operators.get().binary(
+            saved, grad, bound.tables["backward"].address
+        )
         if product is not None:
             return product
     if saved.dtype is not grad.dtype:  # a hook may have changed the dtype of saved tensors

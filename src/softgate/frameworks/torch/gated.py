@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from softgate.records.text import a_type
@@ -22,13 +21,13 @@ from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out
-from . import openmp, operators, small_tensors
+from . import openmp, operators, private, small_tensors
 from .compiled import arguments, explain_compiled, key_for
 from .cpu_kernels import BoundGated, halves
-from .decompositions import constant_when_compiled
-from .dispatch import as_floats, both_plain, is_nested, path, plain
+from .dispatch import PLAIN_NAMES, as_floats, both_plain, is_nested, path, plain
 from .eager import from_halves, from_pair, partials
 from .operators import bind
+from .private import constant_when_compiled
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -180,15 +179,15 @@ def fast_path(function: Activation) -> Callable[..., Tensor]:
     """Return a function that computes the value of plain tensors with the least overhead."""
     bound: BoundGated = bind(function, None, function.parameters)
     name, gate_first = function.name, function.position(None) == "first"
-    binary, table = small_tensors.operators().binary, bound.tables["value"]
-    compiling = is_dynamo_compiling
+    binary, table = small_tensors.operators.get().binary, bound.tables["value"]
+    compiling, forward_mode = is_dynamo_compiling, private.forward_mode.get()
 
     def value(a: Tensor, b: Tensor | None = None, axis: int | None = None) -> Tensor:
         if not compiling():
             if b is None:
                 if plain(a) and ("value", a.dtype) in bound.in_rows:
                     return _of_halves(bound, a, _split_axis(name, a, axis), gate_first)
-            elif axis is None and forward_ad._current_level < 0:
+            elif axis is None and forward_mode._current_level < 0:
                 gate, other = (a, b) if gate_first else (b, a)
                 product = binary(gate, other, table.address)
                 if product is not None and a.shape == b.shape:
@@ -277,7 +276,11 @@ def explain_gated(function: Activation, call: Call) -> Explanation:
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
     explanation = replace(explanation, memory=bound.memory(gate, other), threads=threads)
-    return explain_compiled(explanation, gate.dtype) if call.compiled else explanation
+    if call.compiled:
+        return explain_compiled(explanation, gate.dtype)
+    recorded = call.quantity == "value" and _recorded(gate, other)
+    slower = private.costs(*PLAIN_NAMES, *((private.straight,) if recorded else ()))
+    return replace(explanation, computed_by=explanation.computed_by + slower)
 
 
 def gate_and_other(
@@ -324,7 +327,7 @@ def _together(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 
 def _traced() -> bool:
-    return torch._C._get_tracing_state() is not None
+    return torch.jit.is_tracing()
 
 
 def _number_like(number: Any, tensor: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from . import check_dtype, evaluate
+from . import check_dtype, evaluate, private
 from .cpu_kernels import BoundActivation, dense, run
 from .dispatch import is_integer, plain
 from .eager import ActivationFunction, straight, times_slope
@@ -23,7 +23,7 @@ from .operators import bind
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
-_autograd = torch._C._autograd
+_views = private.views.get()
 
 
 class InPlace(torch.autograd.Function):
@@ -94,9 +94,9 @@ def overwrite(
         bound.in_place(x)
         torch.autograd.graph.increment_version(x)
         return x
-    if bound.saves_output(x.dtype):
+    if _views is not None and bound.saves_output(x.dtype):
         result = _in_place(x, bound)
-    elif x._is_view():
+    elif _views is None or _views.is_view(x):
         # Through a view, the Function would drop the gradient of elements outside of it.
         result = x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
     else:
@@ -118,15 +118,15 @@ def _check_writable(name: str, x: Tensor) -> None:
             f"{name}_ of a leaf tensor that requires grad: it cannot be overwritten while autograd "
             f"records; write y = {name}(x), or use torch.no_grad()"
         )
-    if not x._is_view():
-        return
-    base = x._base
+    if _views is None or not _views.is_view(x):
+        return  # torch's own functions in place, which are called then, raise
+    base = _views.base(x)
     if base is not None and base.requires_grad and base.is_leaf:
         raise RuntimeError(
             f"{name}_ of a view of a leaf tensor that requires grad: it cannot be overwritten "
             f"while autograd records; write y = {name}(x), or use torch.no_grad()"
         )
-    if _autograd._get_creation_meta(x) != _autograd.CreationMeta.DEFAULT:
+    if _views.forbidden(x):
         raise RuntimeError(
             f"{name}_ of a view that cannot be overwritten while autograd records: it was made "
             f"by a function of several views, as chunk and split are, or without autograd; write "

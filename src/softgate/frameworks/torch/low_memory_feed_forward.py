@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from . import gated as gated_calls
-from . import huge_pages
+from . import huge_pages, private
 from .cpu_kernels import DTYPES, BoundActivation, run
 from .dispatch import all_plain, path, plain
 from .eager import partials, times_slope
@@ -236,8 +235,8 @@ def is_traced() -> bool:
         is_dynamo_compiling()
         or torch.compiler.is_exporting()
         or torch.jit.is_tracing()
-        or torch._C._are_functorch_transforms_active()
-        or forward_ad._current_level >= 0
+        or private.transformed.get()()
+        or private.forward_mode.get()._current_level >= 0
     )
 
 

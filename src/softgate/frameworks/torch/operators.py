@@ -15,19 +15,17 @@ sum is reduced first.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
-from torch._functorch.autograd_function import enable_single_level_autograd_function
-from torch.autograd.forward_ad import _set_fwd_grad_enabled
 
 from softgate.runtime.registry import functions, gated
 
+from . import private
 from .cpu_kernels import BoundActivation, BoundFunction, BoundGated, matched
 from .registration import define, failures, has_kernel, implement, library
 
@@ -108,14 +106,7 @@ _sharded: list[Any] = []
 """The operators whose sharding rules are registered."""
 
 
-@contextmanager
-def _below_autograd() -> Iterator[None]:
-    """Call operators below this level of autograd, with the levels of functorch below it recording.
-
-    `apply` turns off gradients in both modes, which only its own level should not record.
-    """
-    with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), _set_fwd_grad_enabled(True):
-        yield
+_derivatives: Any = private.derivatives.get()
 
 
 class Evaluate(torch.autograd.Function):
@@ -124,7 +115,7 @@ class Evaluate(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, key: str, quantity: str, p: list[float], a: str) -> Tensor:
         """Return the quantity from the kernel, or a fake tensor."""
-        with _below_autograd():
+        with _derivatives.below():
             return operators.evaluate(x, key, quantity, p, a)
 
     @staticmethod
@@ -185,7 +176,7 @@ class Backward(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Tensor:
         """Return the product from the kernel or, of fake tensors, its shape."""
-        with _below_autograd():
+        with _derivatives.below():
             return operators.backward(x, grad, key, p, a)
 
     setup_context = _saving(2)
@@ -222,7 +213,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     def forward(gate: Tensor, other: Tensor, key: str, p: list[float], a: str) -> Tensor:
         """Return the product from the kernel or, of fake tensors, its shape."""
-        with _below_autograd():
+        with _derivatives.below():
             return operators.gated(gate, other, key, p, a)
 
     setup_context = _saving(2)
@@ -265,7 +256,7 @@ class Partials(torch.autograd.Function):
     @staticmethod
     def forward(gate: Tensor, other: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
         """Return both from the kernel or, of fake tensors, their shapes."""
-        with _below_autograd():
+        with _derivatives.below():
             return operators.gated_backward(gate, other, grad, key, p, a)
 
     setup_context = _saving(3)
@@ -377,20 +368,6 @@ def _gated_backward(
     return bound_of(key, p, a).compute("backward", gate, *matched(gate, other, grad))
 
 
-def _one_level(function: Any) -> Callable[..., Any]:
-    """Return `function.apply` as functorch's levels call it, one after the other.
-
-    The dispatcher calls the kernel once a level; `apply` itself would start from the first again.
-    """
-    apply = super(torch.autograd.Function, function).apply
-
-    def kernel(*arguments: Any) -> Any:
-        with enable_single_level_autograd_function():
-            return apply(*arguments)
-
-    return kernel
-
-
 def _register(
     name: str, arguments: str, kernel: Callable[..., Any], function: Any, results: int
 ) -> None:
@@ -399,7 +376,7 @@ def _register(
     schema = f"{name}({arguments}, float[] parameters, str arithmetic) -> {returned}"
     define(schema, (torch.Tag.pt2_compliant_tag,))
     implement(name, kernel, "CPU")
-    implement(name, _one_level(function), "Autograd")
+    implement(name, _derivatives.one_level(function), "Autograd")
 
     def fake(x: Tensor, *_: Any) -> Any:
         return torch.empty_like(x) if results == 1 else (torch.empty_like(x), torch.empty_like(x))
@@ -432,6 +409,8 @@ def register() -> None:
     is traced or transformed.
     """
     try:
+        if _derivatives is None:
+            raise RuntimeError(private.derivatives.reason)
         for registration in REGISTRATIONS:
             _register(*registration)
     except Exception as error:
@@ -457,11 +436,10 @@ def _register_sharding() -> None:
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.experimental import register_sharding
 
-    for name, (tensors, _) in OPERATORS.items():
-        operator = getattr(operators, name).default
+    for name, _, _, _, results in REGISTRATIONS:
+        operator, tensors = getattr(operators, name).default, OPERATORS[name][0]
         if operator in _sharded:  # before an interrupt
             continue
-        results = len(operator._schema.returns)
 
         def alike(x: Any, *_: Any, operands: int = tensors, results: int = results) -> Any:
             placements = [Replicate(), *map(Shard, range(x.ndim))]

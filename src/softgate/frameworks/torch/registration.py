@@ -14,6 +14,8 @@ import torch
 
 from softgate.lower.target import never_free
 
+from . import private
+
 NAMESPACE = "softgate"
 
 failures: list[str] = []
@@ -38,8 +40,7 @@ def define(schema: str, tags: Sequence[torch.Tag] = (), *, alias_analysis: str =
 
 def has_kernel(name: str, key: str) -> bool:
     """Return whether an operator has a kernel for a dispatch key."""
-    exists: bool = torch._C._dispatch_has_kernel_for_dispatch_key(f"{NAMESPACE}::{name}", key)
-    return exists
+    return private.has_kernel.get()(f"{NAMESPACE}::{name}", key)
 
 
 def implement(name: str, kernel: Callable[..., Any], key: str) -> None:

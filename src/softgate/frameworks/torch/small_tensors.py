@@ -22,6 +22,8 @@ from softgate.lower.fork_lock import BUILDING
 from softgate.lower.target import address_of, never_free
 from softgate.runtime.threads import SERIAL
 
+from ..capability import Changed, capability
+from . import private
 from .registration import define, has_kernel, implement
 
 if TYPE_CHECKING:
@@ -55,8 +57,6 @@ class Operators(NamedTuple):
     """Of a tensor and the address of a table."""
     binary: Operator = decline
     """Of two tensors and the address of a table."""
-    reason: str = ""
-    """Why they decline every call."""
 
 
 SCHEMAS = (
@@ -113,44 +113,88 @@ def _library() -> Any:
         return None
 
 
-@cache
+@capability(
+    "torch",
+    "libtorch's stable C ABI",
+    imported=False,
+    cost="kernels of small tensors are called by Python",
+    otherwise=Operators(),
+)
 def operators() -> Operators:
-    """Register both operators, once, and return them; they decline where that is impossible."""
+    """Return both operators, registered once; they decline where that is impossible."""
     with BUILDING:
-        return _registered()
+        registered = _registered()
+    private.in_new_thread(_check, registered)
+    return registered
 
 
 @cache
 def _registered() -> Operators:
     library = _library()
-    if not all(hasattr(library, name) for name in (*torch_c_abi.FUNCTIONS, *REGISTER)):
-        return Operators(reason="libtorch lacks a part of its C ABI")
+    for name in (*torch_c_abi.FUNCTIONS, *REGISTER):
+        if not hasattr(library, name):
+            raise Changed(f"there is no {name}")
     symbols = {name: address_of(getattr(library, name)) for name in torch_c_abi.FUNCTIONS}
     calls = []
-    try:
-        for schema, inputs in SCHEMAS:
-            name = define(schema)
-            kernels = {"CPU": torch_c_abi.compile_small(symbols, inputs, SERIAL)}
-            kernels |= dict.fromkeys(DECLINED, torch_c_abi.compile_decline(symbols, inputs))
-            for key, kernel in kernels.items():
-                never_free(kernel)
-                if not has_kernel(name, key):
-                    _implement(library, name, key, kernel)
-            for key in ("AutogradCPU", "ADInplaceOrView"):
-                implement(name, torch.library.fallthrough_kernel, key)
-            overload = getattr(torch.ops.softgate, name).default
-            calls.append(getattr(overload, "_op", overload))  # without a layer of Python
-    except Exception as error:
-        return Operators(reason=str(error))
+    for schema, inputs in SCHEMAS:
+        name = define(schema)
+        kernels = {"CPU": torch_c_abi.compile_small(symbols, inputs, SERIAL)}
+        kernels |= dict.fromkeys(DECLINED, torch_c_abi.compile_decline(symbols, inputs))
+        for key, kernel in kernels.items():
+            never_free(kernel)
+            if not has_kernel(name, key):
+                _implement(library, name, key, kernel)
+        for key in ("AutogradCPU", "ADInplaceOrView"):
+            implement(name, torch.library.fallthrough_kernel, key)
+        overload = getattr(torch.ops.softgate, name).default
+        calls.append(private.without_python.get()(overload))
     return Operators(*calls)
+
+
+def _check(operators: Operators) -> None:
+    """Raise unless the operators call a loop with the operands, in order, and return its result.
+
+    They read their operands from a stack whose layout libtorch defines.
+    """
+
+    @ctypes.CFUNCTYPE(None, *[ctypes.POINTER(ctypes.c_float)] * 2, ctypes.c_void_p, ctypes.c_int64)
+    def negate(result: Any, x: Any, _: Any, count: int) -> None:
+        for i in range(count):
+            result[i] = -x[i]
+
+    @ctypes.CFUNCTYPE(None, *[ctypes.POINTER(ctypes.c_float)] * 3, ctypes.c_void_p, ctypes.c_int64)
+    def subtract(result: Any, x: Any, y: Any, _: Any, count: int) -> None:
+        for i in range(count):
+            result[i] = x[i] - y[i]
+
+    number = _number(torch.float32)
+    if number is None:
+        raise Changed("float32 has no number")
+    x = torch.tensor([[1.0, 2.0, 4.0]])
+    y = x.new_ones(1, 3)
+    negated = torch.ones(1, dtype=torch.complex64).conj().imag
+    for operator, loop, operands, expected in (
+        (operators.unary, negate, (x,), -x),
+        (operators.binary, subtract, (x, y), x - y),
+    ):
+        words = torch_c_abi.table({number: (ctypes.cast(loop, ctypes.c_void_p).value or 0, 0)})
+        table = (ctypes.c_int64 * len(words))(*words)
+        result = operator(*operands, ctypes.addressof(table))
+        if result is None or result.shape != x.shape or not torch.equal(result, expected):
+            raise Changed("the result of a loop is not returned")
+        others = {"float64": x.double(), "a meta tensor": x.to("meta"), "a negated view": negated}
+        for kind, other in others.items():
+            if operator(*[other] * len(operands), ctypes.addressof(table)) is not None:
+                raise Changed(f"{kind} is not declined")
 
 
 def describe(quantity: str, x: torch.Tensor) -> str:
     """Return how the kernel of a plain tensor is called, to be appended to its description."""
     if quantity != "value" or x.numel() >= SERIAL or not x.is_contiguous():
         return ""
-    reason = operators().reason
-    return f", called by Python: {reason}" if reason else ", called by libtorch"
+    if operators.reason:
+        return f", called by Python ({operators})"
+    return f", called by libtorch{private.costs(private.without_python)}"
 
 
 def _implement(library: Any, name: str, key: str, kernel: Callable[..., None]) -> None:
