@@ -165,10 +165,10 @@ def key_for(bound: BoundFunction) -> str:
 
 def _unavailable() -> str | None:
     """Return why inductor would not compute the kernels' bits, or None if it does."""
-    found = private.inductor.get()
-    if found is None:
+    parts = private.inductor.get()
+    if parts is None:
         return private.inductor.reason
-    return inductor.unsafe_setting(found.config, found.is_gcc)
+    return inductor.unsafe_setting(parts.config, parts.is_gcc)
 
 
 PROBE = "probe"
@@ -197,8 +197,8 @@ PROBED: tuple[tuple[str, Mapping[str, float], torch.dtype], ...] = (
 
 
 def _probe() -> str | None:
-    found = private.inductor.get()
-    assert found is not None
+    parts = private.inductor.get()
+    assert parts is not None
     graph = torch.fx.Graph()
     examples: list[torch.Tensor] = []
     nodes: list[torch.fx.Node] = []
@@ -219,7 +219,7 @@ def _probe() -> str | None:
     for node, (_, _, exact) in zip(nodes, expected, strict=True):
         node.meta["val"] = exact
     graph.output(tuple(nodes))
-    results = found.compiled(torch.fx.GraphModule({}, graph), *examples)(*examples)
+    results = parts.compiled(torch.fx.GraphModule({}, graph), *examples)(*examples)
     for result, (name, x, exact) in zip(results, expected, strict=True):
         bits = torch.int32 if exact.dtype is torch.float32 else torch.int64
         same = (result.view(bits) == exact.view(bits)) | (result.isnan() & exact.isnan())
@@ -252,15 +252,15 @@ def _fingerprint(bound: BoundFunction) -> str:
 
 
 def _register_lowerings() -> None:
-    found = private.inductor.get()
-    assert found is not None
+    parts = private.inductor.get()
+    assert parts is not None
     for name, (tensors, quantity) in OPERATORS.items():
         operator = getattr(torch.ops.softgate, name).default
         if operator in _lowered:  # before an interrupt
             continue
-        opaque = found.fallback_handler(operator, add_to_fallback_set=False)
+        opaque = parts.fallback_handler(operator, add_to_fallback_set=False)
         lower = partial(_lower, opaque, tensors, quantity)
-        found.register_lowering(operator, type_promotion_kind=None)(lower)
+        parts.register_lowering(operator, type_promotion_kind=None)(lower)
         _lowered.append(operator)
 
 
@@ -268,15 +268,15 @@ def _lower(
     opaque: Callable[..., Any], tensors: int, quantity: str | None, *arguments: Any, **options: Any
 ) -> Any:
     """Return an operator's results as inductor's pointwise nodes, or as a call of the operator."""
-    found = private.inductor.get()
-    assert found is not None
+    parts = private.inductor.get()
+    assert parts is not None
     operands = arguments[:tensors]
     fused = None if options else _fused(quantity, operands, *arguments[tensors:])
     if fused is None:
         return opaque(*arguments, **options)
     loop, parameters = fused
     results = [
-        found.make_pointwise(partial(inductor.emit, found.ops, loop, parameters, index))(*operands)
+        parts.make_pointwise(partial(inductor.emit, parts.ops, loop, parameters, index))(*operands)
         for index in range(len(loop.roots))
     ]
     return results[0] if len(results) == 1 else tuple(results)

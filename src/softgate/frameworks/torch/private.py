@@ -407,18 +407,18 @@ class Views(NamedTuple):
 )
 def views(is_view: Any, base: Any, creation: Any, default: Any) -> Views | None:
     """Return what autograd knows of views."""
-    found = Views(is_view, base.__get__, lambda x: bool(creation(x) != default))
+    known = Views(is_view, base.__get__, lambda x: bool(creation(x) != default))
     with torch.enable_grad():
         whole = torch.ones(2, requires_grad=True) * 1
         part = whole[:1]
         _require(is_view(part) and not is_view(whole), "views and others are not told apart")
-        _require(found.base(part) is whole, "the base of a view is another tensor")
-        _require(not found.forbidden(part), "a view by an index may not be overwritten")
-        _require(found.forbidden(whole.chunk(2)[0]), "a view of several may be overwritten")
+        _require(known.base(part) is whole, "the base of a view is another tensor")
+        _require(not known.forbidden(part), "a view by an index may not be overwritten")
+        _require(known.forbidden(whole.chunk(2)[0]), "a view of several may be overwritten")
         with torch.no_grad():
             part = whole[:1]
-        _require(found.forbidden(part), "a view made without autograd may be overwritten")
-    return found
+        _require(known.forbidden(part), "a view made without autograd may be overwritten")
+    return known
 
 
 # ---- registration ----------------------------------------------------------------------------
