@@ -169,7 +169,7 @@ def _check(operators: Operators) -> None:
 
     number = _number(torch.float32)
     if number is None:
-        raise Changed("no number stands for float32")
+        raise Changed("libtorch does not number float32")
     x = torch.tensor([[1.0, 2.0, 4.0]])
     y = x.new_ones(1, 3)
     negated = torch.ones(1, dtype=torch.complex64).conj().imag
