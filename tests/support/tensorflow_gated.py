@@ -157,6 +157,26 @@ def check_second_derivatives() -> None:
                 assert np.allclose(result, exact, rtol=1e-12, atol=1e-14), function
 
 
+def check_third_derivatives() -> None:
+    """The gradients of the three results of a curvature."""
+    gate, other = np.linspace(-4, 4, 33), np.linspace(3, -2, 33)
+    third = (sg.silu.curvature(gate + 1e-5) - sg.silu.curvature(gate - 1e-5)) / 2e-5
+
+    def derivatives(a: Any, b: Any, part: int) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch((a, b))
+            y = sg.swiglu.curvature(a, b)[part]
+        return tape.gradient(y, (a, b), unconnected_gradients="zero")
+
+    zero = np.zeros_like(gate)
+    bent = sg.silu.curvature(gate)
+    for part, wanted in enumerate([(third * other, bent), (bent, zero), (zero, zero)]):
+        for run in (derivatives, tf.function(derivatives)):
+            results = run(tf.constant(gate), tf.constant(other), part)
+            for result, exact in zip(results, wanted, strict=True):
+                assert np.allclose(result, exact, rtol=1e-8, atol=1e-9), part
+
+
 def check_one_tensor_as_both_operands() -> None:
     """x²·sigmoid(x), whose third derivative the tapes of tapes return."""
     x = np.linspace(-4, 4, 17)

@@ -12,7 +12,8 @@ To add a framework, write a module with a `Dialect`:
   `sqrt`, and `BIT_OPERATIONS`, methods of a `Bits` in `modules`; `lower.without_fma` must be run
   first if the framework has no fma;
 - `modules` are the objects that the templates name;
-- `whole` returns an array like `x` filled with a number: for a root that does not depend on `x`;
+- `whole` returns an array like the first operand, {like}, filled with a number: for a root that
+  depends on no operand;
 - `scalar` returns a number in the format of `x`: for a `where` between two numbers.
   Everywhere else a number is a Python float and must take the other operand's format.
 
@@ -186,7 +187,7 @@ def source(
     outputs: tuple[Node, ...] = roots if isinstance(roots, tuple) else (roots,)
     values = fold(visit, *outputs)
     results = [
-        dialect.whole.format(value) if isinstance(value, float) else value
+        dialect.whole.format(value, like=leaves[inputs[0]]) if isinstance(value, float) else value
         for value in map(values.__getitem__, outputs)
     ]
     lines.append(

@@ -67,7 +67,7 @@ FUNCTIONS = {
 DEFINITIONS = framework_source.Dialect(
     modules={"jax": jax, "jnp": jnp, "lax": lax, "choose": choose},
     operations={**OPERATIONS, **FUNCTIONS},
-    whole="jnp.full_like(x, {})",
+    whole="jnp.full_like({like}, {})",
     scalar="jnp.asarray({}, x.dtype)",
 )
 

@@ -229,14 +229,14 @@ class WorkerMemory(NamedTuple):
 def compile_callbacks(
     symbols: Symbols, process: int, pool: WorkerMemory | None
 ) -> list[Callable[..., None]]:
-    """Compile tf_create, tf_compute, and tf_shape for one result and for two."""
+    """Compile tf_create, tf_compute, and tf_shape for one result, two and three."""
     address, min_bytes = (0, 1) if pool is None else pool
     modules = [
         build("tf_create", {"PROCESS": process}),
         build("tf_compute", {"POOL": address, "MIN_BYTES": min_bytes}),
-        *(build("tf_shape", {"RESULTS": results}) for results in (1, 2)),
+        *(build("tf_shape", {"RESULTS": results}) for results in (1, 2, 3)),
     ]
-    pointers = (1, 2, 2, 2)
+    pointers = (1, 2, 2, 2, 2)
     pairs = zip(modules, pointers, strict=True)
     return [compile_module(module, n, 0, symbols=symbols) for module, n in pairs]
 

@@ -79,7 +79,7 @@ def dialect(fmt: Format) -> framework_source.Dialect:
             "choose": lambda condition, yes, no: tf.where(condition, number(yes), number(no)),
         },
         operations={**OPERATIONS, **FUNCTIONS, **framework_source.BIT_OPERATIONS},
-        whole="tf.zeros_like(x) + {}",
+        whole="tf.zeros_like({like}) + {}",
         scalar="{}",
     )
 

@@ -149,7 +149,7 @@ DIALECT = framework_source.Dialect(
         "softplus": softplus,
     },
     operations=SOURCE,
-    whole="torch.full_like(x, {})",
+    whole="torch.full_like({like}, {})",
     # torch.where of two numbers has the default dtype; x.new_full fails for jagged tensors.
     scalar="torch.full((), {}, dtype=x.dtype, device=x.device)",
 )

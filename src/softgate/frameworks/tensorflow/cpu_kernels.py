@@ -1,12 +1,12 @@
 """softgate's kernels on the CPU: as an op of TensorFlow, or over the memory of eager tensors.
 
-There is an op with one result, and one with two for gated functions, both registered through
-TensorFlow's C API. Eagerly they are called; their gradients are registered. A graph never contains
-them, because XLA cannot compile them and a file with them could not be loaded elsewhere. A graph
-calls a function in operators of TensorFlow, and a second function with the op implements the same
-interface on CPUs: Grappler's implementation selector replaces the first by the second when the
-runtime prepares a graph for a CPU. Everything else processes the operators: XLA, SavedModel,
-TFLite, vectorized_map, tf.data, other devices.
+There is an op with one result, and of functions of two operands one with two for first derivatives
+and one with three for second ones, registered through TensorFlow's C API. Eagerly they are called;
+their gradients are registered. A graph never contains them, because XLA cannot compile them and a
+file with them could not be loaded elsewhere. A graph calls a function in operators of TensorFlow,
+and a second function with the op implements the same interface on CPUs: Grappler's implementation
+selector replaces the first by the second when the runtime prepares a graph for a CPU. Everything
+else processes the operators: XLA, SavedModel, TFLite, vectorized_map, tf.data, other devices.
 
 Kernels that TensorFlow may call are never freed: when it drops them from its caches cannot be
 observed.
@@ -62,8 +62,8 @@ DTYPES: dict[Any, np.dtype[Any]] = {
 ACCEPTED = "float16, bfloat16, float32 or float64; float8 and float4 in eager mode on the CPU"
 ALIGNMENT = 64
 
-OPS = ("Softgate>Evaluate", "Softgate>EvaluatePair")
-"""The ops with one result and with two."""
+OPS = ("Softgate>Evaluate", "Softgate>EvaluatePair", "Softgate>EvaluateTriple")
+"""The ops with one result, two and three."""
 INTERFACE, DEVICE = "api_implements", "api_preferred_device"
 """Attributes of functions that Grappler's implementation selector reads."""
 ENUMS = {
@@ -281,7 +281,7 @@ def _register(folder: str) -> None:
     callbacks = native.compile_callbacks(symbols, PROCESS, pool)
     _callbacks.extend(callbacks)
     create, compute, *shapes = map(address_of, callbacks)
-    for op, results, shape in zip(OPS, ("y", "yz"), shapes, strict=True):
+    for op, results, shape in zip(OPS, ("y", "yz", "yzw"), shapes, strict=True):
         if not _is_defined(op):
             library.define(op, results, shape)
         library.implement(op, create, compute)

@@ -263,7 +263,7 @@ class GatedDerivatives(Quantities):
         if all(map(on_cpu, operands)):
             call = self._call(quantity, *map(array_of, operands))
             results = call.method(*call.operands, **call.keywords)
-            return tuple(map(tf.constant, (results,) if quantity == "value" else results[:2]))
+            return tuple(map(tf.constant, (results,) if quantity == "value" else results))
         wide = super()._run(quantity, *(tf.cast(x, tf.float64) for x in operands))
         return tuple(tf.cast(y, dtype) for y in wide)
 
@@ -278,7 +278,7 @@ class GatedDerivatives(Quantities):
 
     def _composed(self, quantity: str, *operands: Any) -> list[Any]:
         """Return the results of "slope", "curvature" or "backward" by those of the activation."""
-        return list(compute_gated(self._call(quantity, *operands), OPERATORS)[:2])
+        return list(compute_gated(self._call(quantity, *operands), OPERATORS))
 
 
 def _here(x: Any) -> Any:
