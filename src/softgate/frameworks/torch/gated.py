@@ -157,7 +157,8 @@ def composed(
     parameters: Mapping[str, float],
 ) -> tuple[Tensor, ...]:
     """Return a quantity composed of the functions of gate and other operand, and products."""
-    act, options = function.gate_activation, dict[str, Any](arithmetic=arithmetic, **parameters)
+    act = function.gate_activation
+    options: dict[str, Any] = {"arithmetic": arithmetic, **parameters}
     assert act is not None
     factor = other if function.factor is None else function.factor(other, **options)
     if quantity == "value":
