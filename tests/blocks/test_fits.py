@@ -29,9 +29,8 @@ from softgate.blocks.fits import Fit
 from softgate.formula.formats import FLOAT32, FORMATS
 
 FITS = {
-    f"{family.lower()}:{name}": fit
-    for family, fits in vars(stored_fits).items()
-    if family.isupper()
+    f"{family}:{name}": fit
+    for family, fits in stored_fits.FITS.items()
     for name, fit in fits.items()
 }
 RATES = {
@@ -260,7 +259,7 @@ def test_every_family_has_a_generator() -> None:
 def test_the_generator_sees_a_difference(tmp_path: Path) -> None:
     for folder in ("tools", "src"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    stored = tmp_path / "src" / "softgate" / "blocks" / "fits.py"
+    stored = tmp_path / "src" / "softgate" / "blocks" / "fits.toml"
     text = stored.read_text(encoding="utf-8")
     second = stored_fits.HYPERBOLIC["SHRINK_FLOAT32"].coefficients[1]
     stored.write_text(text.replace(f"{second!r}", f"{second * (1 + 2**-23)!r}"), encoding="utf-8")

@@ -2,7 +2,7 @@
 
     python tools/fits/derive_coefficients.py [--check] [gaussian exponential …]
 
-Without `--check` it writes src/softgate/blocks/fits.py. With `--check` it compares and
+Without `--check` it writes src/softgate/blocks/fits.toml. With `--check` it compares and
 exits with status 1 on a difference. Names of families restrict it to these.
 """
 
@@ -18,8 +18,12 @@ from types import ModuleType
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "softgate"
 BLOCKS = SOURCE / "blocks"
-STORED = BLOCKS / "fits.py"
+STORED = BLOCKS / "fits.toml"
 COMMAND = "python tools/fits/derive_coefficients.py"
+HEADER = f"""\
+# The approximations of the building blocks, which `{COMMAND}` derives and writes.
+# `blocks/fits.py` says what each field is.
+"""
 FAMILIES = ("gaussian", "exponential", "logarithm", "hyperbolic", "erf", "trigonometry")
 
 if __name__ == "__main__":
@@ -33,28 +37,27 @@ from softgate.blocks.fits import Fit  # noqa: E402
 
 
 def source(family: str, fits: dict[str, Fit]) -> str:
-    """Return the assignment of a family's fits, as ruff formats it."""
-    lines = [f"{family.upper()} = {{"]
+    """Return the tables of a family's fits."""
+    parts = []
     for name, fit in fits.items():
-        lines += [f'    "{name}": Fit(']
-        lines += [f'        target="{fit.target}",', f'        form="{fit.form}",']
-        lines += [f"        interval={fit.interval!r},"]
-        lines += [f"        error_log2={fit.error_log2:.2f},"]
+        lines = [f"[{family}.{name}]", f'target = "{fit.target}"', f'form = "{fit.form}"']
+        lines += [f"interval = {list(fit.interval)!r}", f"error_log2 = {fit.error_log2:.2f}"]
         for field in ("coefficients", "denominator"):
             values = getattr(fit, field)
             if values:
-                numbers = (f"            {value!r}," for value in values)
-                lines += [f"        {field}=(", *numbers, "        ),"]
-        lines.append("    ),")
-    return "\n".join([*lines, "}"]) + "\n"
+                lines += [f"{field} = [", *(f"    {value!r}," for value in values), "]"]
+        parts.append("\n".join([*lines, ""]))
+    return "\n".join(parts)
 
 
-def stored() -> tuple[str, dict[str, str]]:
-    """Return what the stored file begins with, and the assignment of each family in it."""
-    text = STORED.read_text(encoding="utf-8")
-    parts = list(re.finditer(r"(?ms)^([A-Z]+) = \{\n.*?^\}\n", text))
-    header = text[: parts[0].start()] if parts else text
-    return header, {part[1].lower(): part[0] for part in parts}
+def stored() -> dict[str, str]:
+    """Return the tables of each family in the stored file."""
+    text = STORED.read_text(encoding="utf-8") if STORED.exists() else ""
+    families: dict[str, str] = {}
+    for part in re.split(r"(?m)^(?=\[)", text)[1:]:
+        family = part[1:].partition(".")[0]
+        families[family] = families.get(family, "") + part
+    return {family: f"{text.rstrip()}\n" for family, text in families.items()}
 
 
 def table(family: str, fits: dict[str, Fit]) -> list[str]:
@@ -90,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     print(f"{'family':12} {'fit':28} {'interval':22} {'degree':>6} {'error':10} target  ~  form")
     different: list[str] = []
-    header, texts = stored()
+    texts = stored()
     for family in options.families:
         fits = derive(family)
         if fits is None:
@@ -103,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
             texts[family] = text
     if not options.check:
         ordered = [texts[family] for family in FAMILIES if family in texts]
-        STORED.write_text(header + "\n".join(ordered), encoding="utf-8")
+        STORED.write_text("\n".join([HEADER, *ordered]), encoding="utf-8")
         return 0
     for family in different:
         print(f"the stored {family} fits differ: run `{COMMAND}`", file=sys.stderr)

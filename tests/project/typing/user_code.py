@@ -113,7 +113,7 @@ def mistakes(x: NDArray[np.float32]) -> None:
     sg.elu(x, alpha=0.5, out="x")  # error
     sg.elu(x, beta=0.5, out=x)  # error
     sg.gelu(x, arithmetic=64)  # error
-    sg.get("elu")(x, 0.5)  # error
+    sg.get("elu")(x, 0.5, 1.0)  # error
     sg.gelu(x, axis=0)  # error
     sg.swiglu(x, x, alpha=1.0)  # error
     sg.swiglu.curvature(x, x, alpha=1.0)  # error

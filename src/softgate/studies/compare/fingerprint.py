@@ -33,7 +33,9 @@ SOURCES = (
     "studies/compare/training", "studies/compare/user_model", "studies/compare/scripts",
     "studies/compare/tasks/*", "studies/compare/execution/run_trial",
 )  # fmt: skip
-"""Patterns of the modules that affect trials, relative to the package and without ".py"."""
+"""Patterns of the modules that affect trials, relative to the package and without a suffix."""
+SUFFIXES = ("py", "toml", "ll")
+"""Of sources: Python, coefficients and names, compiled C."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 SEPARATOR = "-"
 """Between the hash of softgate's code and that of data and packages."""
@@ -44,7 +46,7 @@ def code() -> str:
     """Return a hash of softgate's source files that affect trials."""
     files: set[Path] = set()
     for pattern in SOURCES:
-        matches = set(PACKAGE.glob(f"{pattern}.py"))
+        matches = {file for suffix in SUFFIXES for file in PACKAGE.glob(f"{pattern}.{suffix}")}
         if not matches:
             raise FileNotFoundError(
                 f"fingerprint.SOURCES has {pattern!r}, which matches no module in {PACKAGE}; "
