@@ -9,8 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from softgate.runtime.activation import Activation
 from softgate.studies.reproducibility import digests
-from softgate.studies.reproducibility.digests import Function, digest, operands, published_digest
+from softgate.studies.reproducibility.digests import digest, operands, published_digest
 
 torch = pytest.importorskip("torch")
 
@@ -28,7 +29,7 @@ def torch_threads() -> Iterator[None]:
     torch._dynamo.reset()
 
 
-def tensors(function: Function, quantity: str, dtype: str) -> list[Any]:
+def tensors(function: Activation, quantity: str, dtype: str) -> list[Any]:
     argument = operands(function, quantity, dtype)
     if dtype == "bfloat16":
         return [torch.from_numpy(x.view(np.int16).copy()).view(torch.bfloat16) for x in argument]
@@ -45,7 +46,7 @@ def digest_of(*results: Any) -> str:
 
 @EACH
 def test_threads_and_strides_of_tensors_do_not_change_a_bit(
-    function: Function, torch_threads: None
+    function: Activation, torch_threads: None
 ) -> None:
     argument = tensors(function, "value", "float32")
     expected = published_digest(function.name, "value", "float32")
