@@ -1,4 +1,5 @@
-/* The functions that XLA, TensorFlow, NumPy and threads call, and that call kernels.
+/* The functions that XLA, TensorFlow, NumPy and threads call, and that call kernels; and one that
+   Python calls.
 
 tools/compile_native.py translates this file to LLVM IR, native.ll, which is part of the package. At
 run time native.py compiles one function of it with constants for its use. The text is one for
@@ -586,6 +587,68 @@ void ufunc_loop(char *const *args, const int64_t *dimensions, const int64_t *ste
     }
     __atomic_fetch_sub(&data->active, 1, SEQ_CST);
     set_mode(mode);
+}
+
+/* ---- Python: a vectorcall for the method `__call__` of functions ----
+
+   It passes one contiguous array to the ufunc that the function holds, and one tensor to the function
+   that an adapter has set, as the code of the method does; it leaves all other calls to that code. */
+
+typedef struct Object Object;
+Object *PyObject_Vectorcall(Object *, Object *const *args, size_t count, Object *names);
+int64_t PyTuple_Size(Object *);
+Object *PyTuple_GetItem(Object *, int64_t i);
+int32_t PyErr_ExceptionMatches(Object *);
+void PyErr_Clear(void);
+void Py_IncRef(Object *);
+void Py_DecRef(Object *);
+/* What the interpreter calls for the method without this. */
+Object *run_code(Object *method, Object *const *args, size_t count, Object *names);
+
+/* Offsets in bytes: of the type of an object; of the flags of an array; in a function of its ufunc, of
+   a tuple of types of tensors, and of what is called with these. Addresses: of the types of arrays and
+   of functions, of None and of TypeError. */
+extern const int64_t TYPE, FLAGS, UFUNC, TENSORS, FAST_PATH, ARRAYS, FUNCTIONS, NONE, TYPE_ERROR;
+enum { CONTIGUOUS = 3 }; /* two flags: in C's order, in Fortran's */
+
+INLINE int64_t word_of(const Object *object, int64_t offset) {
+    return *(const int64_t *)((const char *)object + offset);
+}
+
+/* The object in a slot; null if there is none. */
+INLINE Object *slot_of(const Object *function, int64_t offset) {
+    int64_t word = word_of(function, offset);
+    return word == NONE ? NULL : (Object *)word;
+}
+
+static Object *with_one_operand(Object *function, Object *const *operand) {
+    Py_IncRef(function); /* another thread may replace it */
+    Object *result = PyObject_Vectorcall(function, operand, 1, NULL);
+    Py_DecRef(function);
+    return result;
+}
+
+Object *call_method(Object *method, Object *const *args, size_t count, Object *names) {
+    /* The uppermost bit of `count` says that args[-1] may be overwritten. */
+    if (names || count << 1 != 2 << 1 || word_of(args[0], TYPE) != FUNCTIONS)
+        return run_code(method, args, count, names);
+    int64_t type = word_of(args[1], TYPE);
+    if (type == ARRAYS) {
+        Object *ufunc = slot_of(args[0], UFUNC);
+        if (ufunc && word_of(args[1], FLAGS) & CONTIGUOUS) {
+            Object *result = with_one_operand(ufunc, args + 1);
+            if (result || !PyErr_ExceptionMatches((Object *)TYPE_ERROR))
+                return result;
+            PyErr_Clear(); /* the code raises it again, with what is expected */
+        }
+        return run_code(method, args, count, names);
+    }
+    Object *types = slot_of(args[0], TENSORS), *fast_path = slot_of(args[0], FAST_PATH);
+    if (types && fast_path)
+        for (int64_t i = 0; i < PyTuple_Size(types); i++)
+            if ((int64_t)PyTuple_GetItem(types, i) == type)
+                return with_one_operand(fast_path, args + 1);
+    return run_code(method, args, count, names);
 }
 
 /* ---- Sums and counts over the columns of matrices, in one pass and in float64 ---- */

@@ -1,4 +1,4 @@
-; From native.c, sha256 8cdd0a8215b9a3c9aac4dbcf5be33d0d876b2b0298a51f6509b311993fc5dab5, by tools/compile_native.py with clang 14.
+; From native.c, sha256 c562ff19ca876cfc7e82f449b2e793592c2912df9126be65fac0019cfd8ba8bd, by tools/compile_native.py with clang 14.
 
 %struct.Slot = type { ptr, ptr, ptr, i64, i64, i64, i64 }
 %struct.Chunks = type { i64, i64, i64, i64, ptr, ptr }
@@ -41,6 +41,14 @@
 @MIN_BYTES = external constant i64, align 8
 @INPUTS = external constant i64, align 8
 @PARAMETERS = external constant i64, align 8
+@TYPE = external constant i64, align 8
+@FUNCTIONS = external constant i64, align 8
+@ARRAYS = external constant i64, align 8
+@UFUNC = external constant i64, align 8
+@FLAGS = external constant i64, align 8
+@TYPE_ERROR = external constant i64, align 8
+@TENSORS = external constant i64, align 8
+@FAST_PATH = external constant i64, align 8
 @ITEM = external constant i64, align 8
 @XLA_MAJOR = external constant i64, align 8
 @XLA_MINOR = external constant i64, align 8
@@ -48,6 +56,7 @@
 @.str.3 = private unnamed_addr constant [70 x i8] c"softgate: the number of operands or results is not that of the target\00", align 1
 @.str.4 = private unnamed_addr constant [55 x i8] c"the operands of a softgate kernel have different sizes\00", align 1
 @FLUSH = external constant i64, align 8
+@NONE = external constant i64, align 8
 
 define i64 @run_chunks(ptr noundef %0) nounwind {
   %2 = alloca ptr, align 8
@@ -1504,6 +1513,263 @@ declare i64 @PyThread_get_thread_ident()
 declare void @PyGILState_Release(i32 noundef)
 
 declare void @llvm.stackrestore(ptr) nounwind
+
+define ptr @call_method(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) nounwind {
+  %5 = alloca ptr, align 8
+  %6 = alloca ptr, align 8
+  %7 = alloca ptr, align 8
+  %8 = alloca i64, align 8
+  %9 = alloca ptr, align 8
+  %10 = alloca i64, align 8
+  %11 = alloca ptr, align 8
+  %12 = alloca ptr, align 8
+  %13 = alloca ptr, align 8
+  %14 = alloca ptr, align 8
+  %15 = alloca i64, align 8
+  store ptr %0, ptr %6, align 8
+  store ptr %1, ptr %7, align 8
+  store i64 %2, ptr %8, align 8
+  store ptr %3, ptr %9, align 8
+  %16 = load ptr, ptr %9, align 8
+  %17 = icmp ne ptr %16, null
+  br i1 %17, label %30, label %18
+
+18:
+  %19 = load i64, ptr %8, align 8
+  %20 = shl i64 %19, 1
+  %21 = icmp ne i64 %20, 4
+  br i1 %21, label %30, label %22
+
+22:
+  %23 = load ptr, ptr %7, align 8
+  %24 = getelementptr inbounds ptr, ptr %23, i64 0
+  %25 = load ptr, ptr %24, align 8
+  %26 = load i64, ptr @TYPE, align 8
+  %27 = call i64 @word_of(ptr noundef %25, i64 noundef %26)
+  %28 = load i64, ptr @FUNCTIONS, align 8
+  %29 = icmp ne i64 %27, %28
+  br i1 %29, label %30, label %36
+
+30:
+  %31 = load ptr, ptr %6, align 8
+  %32 = load ptr, ptr %7, align 8
+  %33 = load i64, ptr %8, align 8
+  %34 = load ptr, ptr %9, align 8
+  %35 = call ptr @run_code(ptr noundef %31, ptr noundef %32, i64 noundef %33, ptr noundef %34)
+  store ptr %35, ptr %5, align 8
+  br label %127
+
+36:
+  %37 = load ptr, ptr %7, align 8
+  %38 = getelementptr inbounds ptr, ptr %37, i64 1
+  %39 = load ptr, ptr %38, align 8
+  %40 = load i64, ptr @TYPE, align 8
+  %41 = call i64 @word_of(ptr noundef %39, i64 noundef %40)
+  store i64 %41, ptr %10, align 8
+  %42 = load i64, ptr %10, align 8
+  %43 = load i64, ptr @ARRAYS, align 8
+  %44 = icmp eq i64 %42, %43
+  br i1 %44, label %45, label %82
+
+45:
+  %46 = load ptr, ptr %7, align 8
+  %47 = getelementptr inbounds ptr, ptr %46, i64 0
+  %48 = load ptr, ptr %47, align 8
+  %49 = load i64, ptr @UFUNC, align 8
+  %50 = call ptr @slot_of(ptr noundef %48, i64 noundef %49)
+  store ptr %50, ptr %11, align 8
+  %51 = load ptr, ptr %11, align 8
+  %52 = icmp ne ptr %51, null
+  br i1 %52, label %53, label %76
+
+53:
+  %54 = load ptr, ptr %7, align 8
+  %55 = getelementptr inbounds ptr, ptr %54, i64 1
+  %56 = load ptr, ptr %55, align 8
+  %57 = load i64, ptr @FLAGS, align 8
+  %58 = call i64 @word_of(ptr noundef %56, i64 noundef %57)
+  %59 = and i64 %58, 3
+  %60 = icmp ne i64 %59, 0
+  br i1 %60, label %61, label %76
+
+61:
+  %62 = load ptr, ptr %11, align 8
+  %63 = load ptr, ptr %7, align 8
+  %64 = getelementptr inbounds ptr, ptr %63, i64 1
+  %65 = call ptr @with_one_operand(ptr noundef %62, ptr noundef %64)
+  store ptr %65, ptr %12, align 8
+  %66 = load ptr, ptr %12, align 8
+  %67 = icmp ne ptr %66, null
+  br i1 %67, label %73, label %68
+
+68:
+  %69 = load i64, ptr @TYPE_ERROR, align 8
+  %70 = inttoptr i64 %69 to ptr
+  %71 = call i32 @PyErr_ExceptionMatches(ptr noundef %70)
+  %72 = icmp ne i32 %71, 0
+  br i1 %72, label %75, label %73
+
+73:
+  %74 = load ptr, ptr %12, align 8
+  store ptr %74, ptr %5, align 8
+  br label %127
+
+75:
+  call void @PyErr_Clear()
+  br label %76
+
+76:
+  %77 = load ptr, ptr %6, align 8
+  %78 = load ptr, ptr %7, align 8
+  %79 = load i64, ptr %8, align 8
+  %80 = load ptr, ptr %9, align 8
+  %81 = call ptr @run_code(ptr noundef %77, ptr noundef %78, i64 noundef %79, ptr noundef %80)
+  store ptr %81, ptr %5, align 8
+  br label %127
+
+82:
+  %83 = load ptr, ptr %7, align 8
+  %84 = getelementptr inbounds ptr, ptr %83, i64 0
+  %85 = load ptr, ptr %84, align 8
+  %86 = load i64, ptr @TENSORS, align 8
+  %87 = call ptr @slot_of(ptr noundef %85, i64 noundef %86)
+  store ptr %87, ptr %13, align 8
+  %88 = load ptr, ptr %7, align 8
+  %89 = getelementptr inbounds ptr, ptr %88, i64 0
+  %90 = load ptr, ptr %89, align 8
+  %91 = load i64, ptr @FAST_PATH, align 8
+  %92 = call ptr @slot_of(ptr noundef %90, i64 noundef %91)
+  store ptr %92, ptr %14, align 8
+  %93 = load ptr, ptr %13, align 8
+  %94 = icmp ne ptr %93, null
+  br i1 %94, label %95, label %121
+
+95:
+  %96 = load ptr, ptr %14, align 8
+  %97 = icmp ne ptr %96, null
+  br i1 %97, label %98, label %121
+
+98:
+  store i64 0, ptr %15, align 8
+  br label %99
+
+99:
+  %100 = load i64, ptr %15, align 8
+  %101 = load ptr, ptr %13, align 8
+  %102 = call i64 @PyTuple_Size(ptr noundef %101)
+  %103 = icmp slt i64 %100, %102
+  br i1 %103, label %104, label %120
+
+104:
+  %105 = load ptr, ptr %13, align 8
+  %106 = load i64, ptr %15, align 8
+  %107 = call ptr @PyTuple_GetItem(ptr noundef %105, i64 noundef %106)
+  %108 = ptrtoint ptr %107 to i64
+  %109 = load i64, ptr %10, align 8
+  %110 = icmp eq i64 %108, %109
+  br i1 %110, label %111, label %116
+
+111:
+  %112 = load ptr, ptr %14, align 8
+  %113 = load ptr, ptr %7, align 8
+  %114 = getelementptr inbounds ptr, ptr %113, i64 1
+  %115 = call ptr @with_one_operand(ptr noundef %112, ptr noundef %114)
+  store ptr %115, ptr %5, align 8
+  br label %127
+
+116:
+  br label %117
+
+117:
+  %118 = load i64, ptr %15, align 8
+  %119 = add nsw i64 %118, 1
+  store i64 %119, ptr %15, align 8
+  br label %99
+
+120:
+  br label %121
+
+121:
+  %122 = load ptr, ptr %6, align 8
+  %123 = load ptr, ptr %7, align 8
+  %124 = load i64, ptr %8, align 8
+  %125 = load ptr, ptr %9, align 8
+  %126 = call ptr @run_code(ptr noundef %122, ptr noundef %123, i64 noundef %124, ptr noundef %125)
+  store ptr %126, ptr %5, align 8
+  br label %127
+
+127:
+  %128 = load ptr, ptr %5, align 8
+  ret ptr %128
+}
+
+define internal i64 @word_of(ptr noundef %0, i64 noundef %1) alwaysinline nounwind {
+  %3 = alloca ptr, align 8
+  %4 = alloca i64, align 8
+  store ptr %0, ptr %3, align 8
+  store i64 %1, ptr %4, align 8
+  %5 = load ptr, ptr %3, align 8
+  %6 = load i64, ptr %4, align 8
+  %7 = getelementptr inbounds i8, ptr %5, i64 %6
+  %8 = load i64, ptr %7, align 8
+  ret i64 %8
+}
+
+declare ptr @run_code(ptr noundef, ptr noundef, i64 noundef, ptr noundef)
+
+define internal ptr @slot_of(ptr noundef %0, i64 noundef %1) alwaysinline nounwind {
+  %3 = alloca ptr, align 8
+  %4 = alloca i64, align 8
+  %5 = alloca i64, align 8
+  store ptr %0, ptr %3, align 8
+  store i64 %1, ptr %4, align 8
+  %6 = load ptr, ptr %3, align 8
+  %7 = load i64, ptr %4, align 8
+  %8 = call i64 @word_of(ptr noundef %6, i64 noundef %7)
+  store i64 %8, ptr %5, align 8
+  %9 = load i64, ptr %5, align 8
+  %10 = load i64, ptr @NONE, align 8
+  %11 = icmp eq i64 %9, %10
+  br i1 %11, label %12, label %13
+
+12:
+  br label %16
+
+13:
+  %14 = load i64, ptr %5, align 8
+  %15 = inttoptr i64 %14 to ptr
+  br label %16
+
+16:
+  %17 = phi ptr [ null, %12 ], [ %15, %13 ]
+  ret ptr %17
+}
+
+define internal ptr @with_one_operand(ptr noundef %0, ptr noundef %1) nounwind {
+  %3 = alloca ptr, align 8
+  %4 = alloca ptr, align 8
+  %5 = alloca ptr, align 8
+  store ptr %0, ptr %3, align 8
+  store ptr %1, ptr %4, align 8
+  %6 = load ptr, ptr %3, align 8
+  call void @Py_IncRef(ptr noundef %6)
+  %7 = load ptr, ptr %3, align 8
+  %8 = load ptr, ptr %4, align 8
+  %9 = call ptr @PyObject_Vectorcall(ptr noundef %7, ptr noundef %8, i64 noundef 1, ptr noundef null)
+  store ptr %9, ptr %5, align 8
+  %10 = load ptr, ptr %3, align 8
+  call void @Py_DecRef(ptr noundef %10)
+  %11 = load ptr, ptr %5, align 8
+  ret ptr %11
+}
+
+declare i32 @PyErr_ExceptionMatches(ptr noundef)
+
+declare void @PyErr_Clear()
+
+declare i64 @PyTuple_Size(ptr noundef)
+
+declare ptr @PyTuple_GetItem(ptr noundef, i64 noundef)
 
 define void @column_sums(ptr noalias noundef %0, ptr noalias noundef %1, ptr noalias noundef %2, ptr noalias noundef %3, ptr noalias noundef %4, i64 noundef %5) nounwind {
   %7 = alloca ptr, align 8
@@ -3993,3 +4259,9 @@ define internal void @copy(ptr noundef %0, i64 noundef %1, ptr noundef %2, i64 n
 111:
   ret void
 }
+
+declare void @Py_IncRef(ptr noundef)
+
+declare ptr @PyObject_Vectorcall(ptr noundef, ptr noundef, i64 noundef, ptr noundef)
+
+declare void @Py_DecRef(ptr noundef)

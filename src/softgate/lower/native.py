@@ -275,11 +275,23 @@ def build_ufunc_loop(loop: InnerLoop, target: Target = HOST) -> llvm.ModuleRef:
     return build("ufunc_loop", constants, numbers, target=target)
 
 
+def _python_symbols() -> dict[str, int]:
+    return {name: address_of(getattr(ctypes.pythonapi, name)) for name in called("Py")}
+
+
 def compile_ufunc_loop(loop: InnerLoop, serve: int) -> Callable[..., None]:
     """Compile a loop; `serve` is the address of what Python does for it."""
-    symbols = {name: address_of(getattr(ctypes.pythonapi, name)) for name in called("Py")}
-    symbols["serve"] = serve
+    symbols = _python_symbols() | {"serve": serve}
     return compile_module(build_ufunc_loop(loop), 4, 0, symbols=symbols)
+
+
+# Python.
+
+
+def compile_call_method(constants: Constants, run_code: int) -> Callable[..., None]:
+    """Compile call_method(method, args, count, names); `run_code` is what it replaces."""
+    symbols = _python_symbols() | {"run_code": run_code}
+    return compile_module(build("call_method", constants), 4, 0, symbols=symbols)
 
 
 # Sums over columns.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from inspect import Parameter as SignatureParameter
 from inspect import Signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from softgate.catalogue import Entry
 from softgate.formula.formats import BYTE_FORMATS, FORMATS, dtype_of, format_of
 
-from . import array_calls, arrays, kernels, parameters, ufunc
+from . import array_calls, arrays, kernels, parameters, ufunc, vectorcall
 from .arrays import Array
 from .dispatch import NO_PARAMETERS, UFUNC_OPTIONS, Call, Plan, adapter_for, keras_adapter
 from .routes import Route, route_of
@@ -66,8 +67,8 @@ class Activation:
     array([0., 6.])
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_value", "fast_path", "fast_path_types")
     nout = 1
-    fast_path: Callable[..., Any]
     autograph_info__ = True
     """With this attribute TensorFlow's AutoGraph does not rewrite the code of a call."""
 
@@ -84,6 +85,7 @@ class Activation:
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
         self._value: np.ufunc | None = None
+        """The ufunc of a function of one operand, once it is made."""
         self._ufuncs: dict[tuple[str, str | None, int | None, bool], np.ufunc] = {}
         self._checked: dict[tuple[tuple[str, float], ...], tuple[Array, ...]] = {}
         """Valid parameters of calls, as arrays."""
@@ -93,8 +95,9 @@ class Activation:
         """The activation of a gated function's gate; None of other functions."""
         self.factor = None if factor is None else Activation(factor)
         """The function of a gated function's other operand; None where it is that operand."""
+        self.fast_path: Any = None
+        """The function that computes the value of tensors of `fast_path_types`."""
         self.fast_path_types: tuple[type, ...] = ()
-        """The operand types for which `fast_path` computes the value; an adapter sets both."""
 
     @property
     def name(self) -> str:
@@ -125,9 +128,14 @@ class Activation:
     @property
     def ufunc(self) -> np.ufunc:
         """The value as a NumPy ufunc, with the parameters of this function."""
-        if self._value is None:  # no cached_property, whose lock a fork may leave locked
-            self._value = self.ufunc_of("value")
-        return self._value
+        if self._value is not None:  # no cached_property, whose lock a fork may leave locked
+            return self._value
+        made = self.ufunc_of("value")
+        if self.nin == 1:
+            with kernels.BUILDING:
+                without_compiled_calls()
+            self._value = made
+        return made
 
     def ufunc_of(
         self,
@@ -149,6 +157,12 @@ class Activation:
                     self._ufuncs[key] = ufunc.make(self.entry, *key, name, self.__doc__ or "")
                 made = self._ufuncs[key]
         return made
+
+    def use_fast_path(self, compute: Callable[..., Any], types: tuple[type, ...]) -> None:
+        """Compute the value of tensors of some types by `compute(*tensors)` from now on."""
+        with kernels.BUILDING:
+            without_compiled_calls()
+        self.fast_path, self.fast_path_types = compute, types
 
     def route(
         self,
@@ -248,7 +262,8 @@ class Activation:
         numpy.ndarray or scalar
             As a NumPy ufunc returns it: the input's array type and dtype.
         """
-        # As few operations as possible: for 8 elements they take as long as the ufunc.
+        # Compiled code does this for one contiguous array or one tensor (vectorcall.py): it must be
+        # changed with this code.
         if out is arithmetic is None and not keywords and 0 < len(operands) <= self.nin:
             x = operands[0]
             if type(x) is np.ndarray:
@@ -417,6 +432,15 @@ class Activation:
         from .registry import label
 
         return card(self, label(self))
+
+
+METHOD = cast(FunctionType, Activation.__call__)
+
+
+@cache
+def without_compiled_calls() -> str:
+    """Return why compiled code does not serve calls, after it was installed; empty if it does."""
+    return vectorcall.install(METHOD, Activation, ("_value", "fast_path_types", "fast_path"))
 
 
 @lru_cache(maxsize=256)

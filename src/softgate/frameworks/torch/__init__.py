@@ -111,8 +111,7 @@ def evaluate(
     if is_dynamo_compiling():
         return compiled(activation, quantity, x, arithmetic, parameters)
     if not activation.fast_path_types:
-        activation.fast_path = fast_path(activation)
-        activation.fast_path_types = (Tensor, torch.nn.Parameter)
+        activation.use_fast_path(fast_path(activation), (Tensor, torch.nn.Parameter))
     bound: BoundActivation = bind(activation, arithmetic, parameters)
     if plain(x):
         if not (x.requires_grad and torch.is_grad_enabled()):

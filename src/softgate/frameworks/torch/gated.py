@@ -68,8 +68,7 @@ def compute_gated(function: Activation, call: Call) -> Any:
         if is_dynamo_compiling():
             return _compiled(function, gate, other, arithmetic, parameters)
         if not function.fast_path_types:
-            function.fast_path = fast_path(function)
-            function.fast_path_types = (Tensor, torch.nn.Parameter)
+            function.use_fast_path(fast_path(function), (Tensor, torch.nn.Parameter))
         bound: BoundGated = bind(function, arithmetic, parameters)
         if split and plain(operands[0]):
             bound.route("value", gate.dtype)
