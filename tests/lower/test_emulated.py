@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from softgate.formula.formats import FLOAT32, FLOAT64
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, dtype_of, round_to
 from softgate.lower import target
-from softgate.lower.llvm import REAL
+from softgate.lower.llvm import REAL, STORED, store
 from softgate.lower.target import CountedLoop, compile_module, function
 
 KINDS = {"float32": (np.float32, np.uint32), "float64": (np.float64, np.uint64)}
@@ -60,6 +60,35 @@ def test_float32_is_narrowed_to_the_nearest_float16_and_nan_is_quiet():
     quiet = (bits >> 16 & 0x8000) | 0x7E00 | (bits >> 13 & 0x3FF)
     expected = np.where(np.isnan(x), quiet, expected)
     np.testing.assert_array_equal(narrow, expected)
+
+
+@pytest.mark.parametrize("fmt", [FLOAT16, BFLOAT16], ids=lambda fmt: fmt.name)
+def test_float64_is_rounded_once_to_16_bits(fmt):
+    """At halfway points, and so near to them that rounding to float32 first would reach them."""
+    bits = np.arange(1 << 15, dtype=np.uint16)
+    with np.errstate(invalid="ignore"):
+        exact = bits.view(dtype_of(fmt)).astype(np.float64)
+    exact = exact[np.isfinite(exact)]
+    ties = (exact[1:] + exact[:-1]) / 2
+    beyond = exact[-1] + (exact[-1] - exact[-2]) / 2  # from here on infinity is nearest
+    ends = np.array([beyond, np.nextafter(beyond, 0), 1e300, np.inf, np.nan, 5e-324, 1e-46])
+    near = [ties * (1 + side * 2.0**-50) for side in (-1, 1)]
+    random = np.random.default_rng(1).normal(size=10_000)
+    x = np.concatenate([exact, ties, *near, random, ends])
+    x = np.concatenate([x, -x])
+
+    def emit(b, value):
+        place = b.alloca(STORED[fmt.name])
+        store(b, fmt, FLOAT64, value, place)
+        return b.load(b.bitcast(place, target.HALFWORD.as_pointer()), typ=target.HALFWORD)
+
+    kinds = (target.HALFWORD, REAL["float64"])
+    narrow = apply(emit, kinds, np.empty(x.size, np.uint16), x).view(dtype_of(fmt))
+    with np.errstate(over="ignore"):
+        expected = round_to(x, fmt).astype(dtype_of(fmt))
+    np.testing.assert_array_equal(narrow, expected)
+    numbers = ~np.isnan(x)
+    np.testing.assert_array_equal(np.signbit(narrow)[numbers], np.signbit(x)[numbers])
 
 
 def operands(fmt, count, seed):

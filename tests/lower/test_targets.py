@@ -310,6 +310,7 @@ def every_kind() -> dict[str, Callable[[], Case]]:
     add("geglu", "backward", (FLOAT16,))
     add("reglu", "backward", (BFLOAT16, FLOAT32))
     add("glu", "slope", (FLOAT64,))
+    add("swiglu", "curvature", (FLOAT16, BFLOAT16))
     for fmt in (FLOAT16, FLOAT64):  # half a second for each CPU
         cases[f"tally-{fmt.name}"] = lambda fmt=fmt: tally_case(fmt)
     for fmt in (FLOAT16, BFLOAT16):

@@ -132,11 +132,15 @@ def load(
     emulate = storage is FLOAT16 and not target.converts_float16
     kind = HALFWORD if emulate else STORED[storage.name]
     value = builder.load(address, typ=kind, align=storage.bits // 8)
-    if storage.name == "bfloat16":
-        word = builder.shl(builder.zext(value, WORD), ir.Constant(WORD, 16))
-        return builder.bitcast(word, REAL["float32"])
-    if emulate:
-        return widen_float16(builder, value)
+    if storage.bits == 16:
+        if storage.name == "bfloat16":
+            word = builder.shl(builder.zext(value, WORD), ir.Constant(WORD, 16))
+            value = builder.bitcast(word, REAL["float32"])
+        elif emulate:
+            value = widen_float16(builder, value)
+        else:
+            value = builder.fpext(value, REAL["float32"])
+        return value if arithmetic is FLOAT32 else builder.fpext(value, REAL[arithmetic.name])
     if storage is not arithmetic:
         return builder.fpext(value, REAL[arithmetic.name])
     # With AVX-512 a choice between two loaded values would become a masked load, which waits for
@@ -155,6 +159,8 @@ def store(
     target: Target = HOST,
 ) -> None:
     """Store one element, rounded once to `storage`."""
+    if storage.bits == 16 and arithmetic.bits == 64:
+        value = _to_odd_float32(builder, value)
     if storage.name == "bfloat16":
         value = _to_bfloat16(builder, value)
     elif storage is FLOAT16 and not target.converts_float16:
@@ -174,13 +180,24 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.trunc(builder.lshr(nearest, half), HALFWORD)
 
 
+def _to_odd_float32(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Return a float64, or if it is no float32 that one of its neighbours with an odd last bit.
+
+    A format of 16 bits has neither that number nor one halfway to the next, so rounding it to 16
+    bits is rounding once. LLVM would round from float64 with a function that may be missing.
+    """
+    near = builder.fptrunc(value, REAL["float32"])
+    back, word = builder.fpext(near, DOUBLE), builder.bitcast(near, WORD)
+    # Both have the same sign, so that the larger one has the larger bits.
+    size, exact = (builder.bitcast(x, ir.IntType(64)) for x in (back, value))
+    away = builder.icmp_unsigned(">", size, exact)
+    towards_0 = builder.sub(word, builder.zext(away, WORD))
+    odd = builder.bitcast(builder.or_(towards_0, ir.Constant(WORD, 1)), REAL["float32"])
+    return builder.select(builder.fcmp_ordered("!=", back, value), odd, near)
+
+
 def build(loop: Loop, target: Target = HOST) -> ir.Module:
     """Return the module with `kernel(outputs…, inputs…, parameters, n)` for `loop`."""
-    if loop.storage.bits == 16 and loop.arithmetic.bits == 64:
-        raise ValueError(
-            f"{loop.storage.name} cannot be computed in float64: LLVM rounds back with a runtime "
-            "function that may be missing; compute in float32, or use a table"
-        )
     module, builder, arguments = function(loop.operands + 1)
     # Four vectors per iteration spill registers; on an unaligned stack, spills across cache lines
     # take up to twice the time.
