@@ -14,7 +14,7 @@ To add a framework, write a module with a `Dialect`:
 - `modules` are the objects that the templates name;
 - `whole` returns an array like the first operand, {like}, filled with a number: for a root that
   depends on no operand;
-- `scalar` returns a number in the format of `x`: for a `where` between two numbers.
+- `scalar` returns a number in the format of {like}: for a `where` between two numbers.
   Everywhere else a number is a Python float and must take the other operand's format.
 
 Templates that depend on the float format (masks, shifts) are made per format: a `Dialect` for each.
@@ -179,7 +179,7 @@ def source(
             raise ValueError(f"{node!r} compares two numbers")
         operands = [f"({arg})" if isinstance(arg, float) and arg < 0 else str(arg) for arg in args]
         if node.op == "where" and len(numbers) == 2:
-            operands[1] = dialect.scalar.format(args[1])
+            operands[1] = dialect.scalar.format(args[1], like=leaves[inputs[0]])
         name = next(names)
         lines.append(f"{name} = {dialect.operations[node.op].format(*operands)}")
         return name

@@ -24,7 +24,7 @@ from softgate.formula.graph import Node
 from . import framework_source
 from .without_fma import without_fma
 
-Form = Callable[..., jax.Array]
+Form = Callable[..., Any]
 
 OPERATIONS = {
     **framework_source.ARITHMETIC,
@@ -68,7 +68,7 @@ DEFINITIONS = framework_source.Dialect(
     modules={"jax": jax, "jnp": jnp, "lax": lax, "choose": choose},
     operations={**OPERATIONS, **FUNCTIONS},
     whole="jnp.full_like({like}, {})",
-    scalar="jnp.asarray({}, x.dtype)",
+    scalar="jnp.asarray({}, {like}.dtype)",
 )
 
 
@@ -93,16 +93,21 @@ def stable_dialect(fmt: Format) -> framework_source.Dialect:
     )
 
 
-def definition_form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
+def definition_form(
+    root: Node, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
+) -> Form:
     """Return a definition, or a derivative of one, as a function of arrays and parameters."""
-    function: Form = framework_source.form(root, DEFINITIONS, parameters)
+    function: Form = framework_source.form(root, DEFINITIONS, parameters, inputs)
     return function
 
 
 def stable_form(
-    root: Node, fmt: Format, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
+    roots: tuple[Node, ...],
+    fmt: Format,
+    parameters: tuple[str, ...] = (),
+    inputs: tuple[str, ...] = ("x",),
 ) -> Form:
-    """Return a stable form as a function of arrays and parameters of one format."""
-    (plain,) = without_fma(fmt, root)
+    """Return stable forms as a function of arrays and parameters of one format, with a tuple."""
+    plain = without_fma(fmt, *roots)
     function: Form = framework_source.form(plain, stable_dialect(fmt), parameters, inputs)
     return function

@@ -151,7 +151,7 @@ DIALECT = framework_source.Dialect(
     operations=SOURCE,
     whole="torch.full_like({like}, {})",
     # torch.where of two numbers has the default dtype; x.new_full fails for jagged tensors.
-    scalar="torch.full((), {}, dtype=x.dtype, device=x.device)",
+    scalar="torch.full((), {}, dtype={like}.dtype, device={like}.device)",
 )
 
 

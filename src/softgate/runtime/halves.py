@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ class Halves(NamedTuple):
             raise ValueError(f"axis = {index} is out of range: x has {len(shape)} dimensions")
         index %= len(shape)
         length = shape[index]
-        if isnan(length):  # dask uses NaN for chunks of unknown size
+        if isinstance(length, float):  # dask uses NaN for chunks of unknown size
             raise ValueError(f"the length of x along axis {index} is unknown: compute it first")
         if length % 2:
             raise ValueError(

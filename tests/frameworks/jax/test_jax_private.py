@@ -20,7 +20,7 @@ from xla_once import run_once
 import softgate as sg
 import softgate.frameworks.jax as adapter
 from softgate.frameworks.capability import CAPABILITIES, find
-from softgate.frameworks.jax import cpu_kernels, derivatives, gated, private
+from softgate.frameworks.jax import cpu_kernels, derivatives, private
 
 NAMES = [(each.name, name) for each in CAPABILITIES["jax"].values() for name in each.names]
 
@@ -30,8 +30,7 @@ def forget() -> None:
     jax.clear_caches()
     private.unusable.cache_clear()
     adapter._usual.clear()
-    derivatives.bound_activation.cache_clear()
-    gated._kernels.cache_clear()
+    derivatives.bound_function.cache_clear()
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ a primitive that XLA lowers to a kernel or to the stable form in operators.
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from softgate.records.packages import check, missing
 
@@ -18,103 +19,133 @@ except ModuleNotFoundError as error:
 else:
     check("jax", jax.__version__)
 
+import jax.numpy as jnp
+import numpy as np
+
 from softgate.formula.formats import FORMATS
 from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.halves import Halves
 
-from ..gated import gate_and_other
-from . import cpu_kernels, float8, gated
-from .derivatives import ORDERS, Function
+from . import cpu_kernels, float8
+from .derivatives import ORDERS, BoundFunction, Function
 from .operands import as_float, bind_operands, together, wide
 
 _usual: dict[object, Function] = {}
-"""The functions of calls without parameters: for small arrays Python's overhead dominates."""
+"""The functions of calls without parameters: for small arrays Python's overhead dominates.
+
+By entry, quantity, dtype, whether JAX has float64, and why no kernel is called; cleared when full.
+"""
 
 
 def compute(call: Call) -> Any:
     """Return the results of a call as arrays, differentiable."""
-    function, quantity, arithmetic, parameters = (
-        call.function,
-        call.quantity,
-        call.arithmetic,
-        call.parameters,
-    )
+    function, quantity = call.function, call.quantity
     if call.out is not None:
         name = function.name
         raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
-    if function.nin == 2:
-        return gated.compute(call)
+    if function.nin > 1:
+        return ArrayCall.of(call).run()
     if float8.is_narrow(*call.operands):
         return float8.compute(call)
-    activation = function
-    if quantity == "backward":
-        x, grad = together(*call.operands)
-        bound, arrays = bind_operands(activation, x, arithmetic, parameters)
-        if not arrays:
-            return bound.backward(x, grad)
-        return bound.times(bound.function(("x",))(x, *arrays), grad)
+    if quantity == "backward" or call.arithmetic is not None or call.parameters:
+        return ArrayCall.of(call).run()
     (x,) = call.operands
-    usual = (activation.entry, quantity, x.dtype, wide(), cpu_kernels.obstacle())
-    if arithmetic is None and not parameters and usual in _usual:
-        return _usual[usual](x)
-    x = as_float(x)
-    bound, arrays = bind_operands(activation, x, arithmetic, parameters)
-    derivative = bound.function(("x",) * ORDERS.index(quantity))
-    if arithmetic is None and not parameters and x.dtype == usual[2]:
+    usual = (function.entry, quantity, x.dtype, wide(), cpu_kernels.obstacle())
+    if usual in _usual:
+        return _usual[usual](x)[0]
+    array_call = ArrayCall.of(call)
+    if array_call.operands[0].dtype == x.dtype:
         if len(_usual) > 1024:  # bounds the memory of users' formulas
             _usual.clear()
-        _usual[usual] = derivative
-    return derivative(x, *arrays)
+        _usual[usual] = array_call.bound.derivatives(ORDERS.index(quantity))
+    return array_call.run()
 
 
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
-    function = call.function
-    if function.nin == 2:
-        value = gated.converted(call._replace(quantity="value"))
-        array, _ = gate_and_other(value, gated.OPERATORS)
-        bound, _ = bind_operands(function, array, call.arithmetic, call.parameters)
-        assert function.gate_activation is not None
-        form = f"the stable form of {function.gate_activation.name}, times the other operand,"
-        shape = array.shape if len(call.operands) == 2 else value.operands[0].shape
-        kernels = gated.kernels_of(call, array)
-        route = None if kernels is None else kernels.route(call.quantity)
-    elif float8.is_narrow(*call.operands):
+    if call.function.nin == 1 and float8.is_narrow(*call.operands):
         return float8.explain(call)
-    else:
-        array = as_float(call.operands[0])
-        bound, _ = bind_operands(function, array, call.arithmetic, call.parameters)
-        form = "the definition" if bound.uses_definition else "the stable form"
-        shape = array.shape
-        storage = FORMATS[array.dtype.name]
-        route = bound.route(call.quantity, storage) if bound.native else None
-    traced = isinstance(array, jax.core.Tracer)
-    devices = [] if traced else list(array.devices())
-    platform = devices[0].platform if devices else jax.default_backend()
-    name, dtype = function.name, array.dtype.name
-    reason = ""
-    if bound.arrays:
-        reason = "a parameter is an array"
-    elif not bound.native:
-        reason = cpu_kernels.obstacle() or f"parameters of {dtype} are operands on {platform}"
-    elif route is None:
-        reason = f"{dtype} is computed in float64"
-    elif platform != "cpu":
-        reason = "kernels are for CPUs"
-    elif len(devices) > 1:
-        reason = f"the array is on {len(devices)} devices"
-    if route is not None and not reason:
-        threads = cpu_kernels.threads(route, array)
-        how = f"{route.describe()}, called by XLA for cpu"
-        if traced:
-            how += (
-                "; JAX operators if the program is exported, partitioned over several devices or "
-                "compiled for another platform"
-            )
-    else:
-        how = f"{form} in JAX operators, {bound.fmt.name}, compiled by XLA for {platform}"
-        if bound.fmt.name != dtype:
-            how += f", rounded once to {dtype}"
-        if platform == "cpu":
-            how += ", where XLA takes subnormal numbers for 0"
-        threads, how = os.cpu_count() or 1, f"{how} ({reason})"
-    return Explanation(name, call.quantity, tuple(shape), dtype, how, "as JAX has it", threads)
+    converted = ArrayCall.of(call._replace(quantity="value"))  # a call is explained without grad
+    return converted._replace(call=call).describe()
+
+
+class ArrayCall(NamedTuple):
+    """A call with its operands in one format and shape, and the function that computes it."""
+
+    call: Call
+    bound: BoundFunction
+    operands: Sequence[jax.Array]
+    parameters: Sequence[jax.Array]
+    halves: Halves | None
+
+    @classmethod
+    def of(cls, call: Call) -> ArrayCall:
+        """Return the converted call; raise if an argument is invalid."""
+        if call.gate is not None:
+            call = call._replace(function=call.function.bind(gate=call.gate), gate=None)
+        function, halves = call.function, None
+        operands = dict(zip(call.names, call.operands, strict=True))
+        if call.splits:
+            x = as_float(operands.pop("x"))
+            halves = Halves.of(x.shape, call.axis, function.name)
+            for grad in operands.values():
+                halves.check_grad(np.shape(grad))
+            parts = jnp.split(x, 2, halves.axis)
+            operands = dict(zip(function.entry.operands, parts, strict=True)) | operands
+        else:
+            call.check_axis()
+        arrays = together(operands)
+        bound, parameters = bind_operands(function, arrays[0], call.arithmetic, call.parameters)
+        return cls(call, bound, arrays, parameters, halves)
+
+    def run(self) -> Any:
+        """Return the results, differentiable."""
+        quantity = self.call.quantity
+        if quantity == "backward":
+            results = self.bound.backward(*self.operands, *self.parameters)
+        else:
+            derivatives = self.bound.derivatives(ORDERS.index(quantity))
+            results = derivatives(*self.operands, *self.parameters)
+        if len(results) == 1:
+            return results[0]
+        if self.halves is not None and quantity != "curvature":
+            return jnp.concatenate(results, self.halves.axis)
+        return tuple(results)
+
+    def describe(self) -> Explanation:
+        """Return how the call is computed."""
+        bound, array, quantity = self.bound, self.operands[0], self.call.quantity
+        shape = array.shape if self.halves is None else np.shape(self.call.operands[0])
+        traced = isinstance(array, jax.core.Tracer)
+        devices = [] if traced else list(array.devices())
+        platform = devices[0].platform if devices else jax.default_backend()
+        name, dtype = self.call.function.name, array.dtype.name
+        reason = ""
+        if bound.arrays:
+            reason = "a parameter is an array"
+        elif not bound.native:
+            reason = cpu_kernels.obstacle() or f"parameters of {dtype} are operands on {platform}"
+        elif platform != "cpu":
+            reason = "kernels are for CPUs"
+        elif len(devices) > 1:
+            reason = f"the array is on {len(devices)} devices"
+        if not reason:
+            route = bound.route(quantity, FORMATS[dtype])
+            threads = cpu_kernels.threads(route, array)
+            how = f"{route.describe()}, called by XLA for cpu"
+            if traced:
+                how += (
+                    "; JAX operators if the program is exported, partitioned over several devices "
+                    "or compiled for another platform"
+                )
+        else:
+            form = "the definition" if bound.uses_definition else "the stable form"
+            if bound.activation is not None:
+                form += f" of {bound.activation.entry.name}, times the other operand,"
+            how = f"{form} in JAX operators, {bound.fmt.name}, compiled by XLA for {platform}"
+            if bound.fmt.name != dtype:
+                how += f", rounded once to {dtype}"
+            if platform == "cpu":
+                how += ", where XLA takes subnormal numbers for 0"
+            threads, how = os.cpu_count() or 1, f"{how} ({reason})"
+        return Explanation(name, quantity, tuple(shape), dtype, how, "as JAX has it", threads)

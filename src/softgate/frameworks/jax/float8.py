@@ -7,6 +7,7 @@ of the value and of derivatives are products in float32, rounded once.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,11 +22,13 @@ from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.kernels import BUILDING
 
-from .derivatives import ORDERS, Function, Key, bound_activation
+from .derivatives import ORDERS, Key, bound_function
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.runtime.routes import Route
+
+Function = Callable[..., jax.Array]
 
 
 def is_narrow(*operands: Any) -> bool:
@@ -125,8 +128,8 @@ class Tabulated:
     def _make_factor(self, order: int) -> Function:
         entry = self.activation.entry
         if order >= len(ORDERS):
-            wide = bound_activation(entry, FLOAT32, self.key, ()).function(("x",) * order)
-            return lambda x: wide(x.astype(np.float32))
+            wide = bound_function(entry, FLOAT32, self.key).derivatives(order)
+            return lambda x: wide(x.astype(np.float32))[0]
         with BUILDING:
             entries = tables.factors32(entry, ORDERS[order], self.fmt, self.key)
         factor: Any = jax.custom_jvp(lambda x: _at(entries, self._bits(x)))

@@ -1,4 +1,4 @@
-"""Operands and parameters of a call with JAX arrays, in one format, and the bound activation."""
+"""Operands and parameters of a call with JAX arrays, in one format, and the bound function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
 from softgate.runtime.arrays import check_arithmetic
 
 from . import cpu_kernels
-from .derivatives import ParameterizedActivation, bound_activation
+from .derivatives import BoundFunction, bound_function
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -36,10 +36,20 @@ def as_float(x: Any, name: str = "x") -> jax.Array:
     return array.astype(np.float64 if wide() else np.float32)
 
 
-def together(*operands: Any) -> tuple[jax.Array, ...]:
-    """Return operands in one format and shape, as JAX's operators would combine them."""
-    kind = jnp.result_type(*operands)
-    return tuple(jnp.broadcast_arrays(*(as_float(jnp.asarray(o, kind)) for o in operands)))
+def together(operands: Mapping[str, Any]) -> list[jax.Array]:
+    """Return named operands in one format and shape, as JAX's operators would combine them."""
+    if len(operands) == 1:
+        return [as_float(x, name) for name, x in operands.items()]
+    kind = jnp.result_type(*operands.values())
+    if kind.kind == "c":
+        for name, x in operands.items():
+            as_float(x, name)  # raises
+    arrays = {name: as_float(jnp.asarray(x, kind), name) for name, x in operands.items()}
+    try:
+        return jnp.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
+        raise ValueError(f"the shapes do not broadcast: {shapes}") from None
 
 
 def bind_operands(
@@ -47,12 +57,9 @@ def bind_operands(
     x: jax.Array,
     arithmetic: str | None,
     parameters: Mapping[str, Any],
-) -> tuple[ParameterizedActivation, list[jax.Array]]:
-    """Return the `ParameterizedActivation` for an array, and the parameters that are arrays.
-
-    For a gated function, those of its gate's activation.
-    """
-    entry = function.entry if function.gate_activation is None else function.gate_activation.entry
+) -> tuple[BoundFunction, list[jax.Array]]:
+    """Return the `BoundFunction` for operands like `x`, and the parameters that are arrays."""
+    entry = function.entry
     arrays = {
         name: value
         for name, value in parameters.items()
@@ -78,7 +85,7 @@ def bind_operands(
     recompiles = fixed and jax.default_backend() != "cpu"
     native = not (names or recompiles or cpu_kernels.obstacle())
     return (
-        bound_activation(entry, fmt, key, names, native),
+        bound_function(entry, fmt, key, names, native),
         [_fitting(name, arrays[name], x) for name in names],
     )
 
