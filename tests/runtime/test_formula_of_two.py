@@ -141,3 +141,11 @@ def test_studies_of_one_operand_refuse_it() -> None:
             study(my_gate)
     with pytest.raises(ValueError, match="formula of two operands"):
         sg.compare("digits", activations=[my_gate], seeds=1)
+
+
+def test_a_formula_of_one_operand_may_have_a_parameter_called_gate() -> None:
+    @sg.activation
+    def scaled(f: Any, x: Any, gate: float = 1.0) -> Any:
+        return x * gate
+
+    assert scaled(2.0, gate=3.0) == scaled.bind(gate=3.0)(2.0) == 6.0

@@ -84,11 +84,13 @@ class Activation:
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
-        self._value: np.ufunc | None = None
-        """The ufunc of a function of one operand, once it is made."""
+        """By quantity, dtype, arithmetic and parameters; cleared beyond `MOST_ROUTES`."""
         self._ufuncs: dict[tuple[str, str | None, int | None, bool], np.ufunc] = {}
-        self._checked: dict[tuple[tuple[str, float], ...], tuple[Array, ...]] = {}
-        """Valid parameters of calls, as arrays."""
+        """By the arguments of `ufunc_of`; they live as long as the function."""
+        self._value: np.ufunc | None = None
+        """The one of them for calls without options, of functions of one operand; once made."""
+        self._checked: dict[Parameters, tuple[Array, ...]] = {}
+        """Valid parameters as arrays, by the names and values passed; cleared as `_routes`."""
         gating = entry.gating
         factor = None if gating is None else gating.factor
         self.gate_activation = None if gating is None else Activation(gating.activation)
@@ -222,8 +224,8 @@ class Activation:
         >>> float(sg.swiglu.bind(beta=0.0)(1.0, 3.0))
         1.5
         """
-        if self.entry.gating is None and gate is not None:
-            parameters["gate"] = gate
+        if self.entry.gating is None and gate is not None:  # a formula may have such a parameter
+            parameters["gate"], gate = gate, None
         key, position = self.check_parameters(parameters), self.position(gate)
         if key == self._default_key and position == self.position(None):
             return self

@@ -32,10 +32,13 @@ Parameters = Mapping[str, float]
 QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
+"""Loops that belong to no function, by the key of `once`: lookups in tables; never cleared."""
 _by_entry: WeakKeyDictionary[Entry, dict[object, Compiled]] = WeakKeyDictionary()
+"""By entry and the rest of a `Specification`; cleared when the entry is garbage collected."""
 _by_graph: OrderedDict[object, Compiled] = OrderedDict()
+"""By graphs and formats, so that equal kernels are compiled once; the last used `MOST_UNUSED`."""
 MOST_UNUSED = 256
-"""Kernels that are kept, the last used ones, although their functions may be collected."""
+"""Kernels that are kept although their functions may be collected."""
 BUILDING = fork_lock.BUILDING
 """Held while kernels are compiled, tables computed and their modules imported."""
 
