@@ -259,7 +259,11 @@ def check_symbolic_tensors() -> None:
     assert sg.explain(variable).dtype == "float32"
     raises(TypeError, "int32 tensor", lambda: sg.gelu(keras.Input((6,), dtype="int32")))
     raises(TypeError, "out=", lambda: sg.gelu(x, out=POINTS))
-    raises(ValueError, "has length 5", lambda: sg.glu(keras.Input((5,))))
+    raises(
+        ValueError,
+        "glu splits x in two equal halves, and x has the odd length 5",
+        lambda: sg.glu(keras.Input((5,))),
+    )
 
 
 def check_the_articles_snippets() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -34,11 +35,10 @@ else:
         check_version(BACKEND, sys.modules[BACKEND].__version__)
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.dispatch import Call, Explanation, adapter_for
+from softgate.runtime.dispatch import Call, Explanation, Plan
+from softgate.runtime.halves import Halves
 from softgate.runtime.lookup import UnknownName, lookup
 from softgate.runtime.registry import imported, recipe
-
-from .gated import halved, refuse_out
 
 Config = dict[str, Any]
 
@@ -74,18 +74,17 @@ class KerasOperation(keras.Operation):
 
     def compute_output_spec(self, *operands: Any) -> Any:
         """Return the shape and dtype of each result."""
+        function, quantity = self.activation, self.quantity
         shapes = [tuple(getattr(x, "shape", ())) for x in operands]
         (dtype, *_) = (x.dtype for x in operands if isinstance(x, keras.KerasTensor))
-        if self.activation.nin == 1:
-            return keras.KerasTensor(shapes[0], dtype)
-        split = len(operands) == (2 if self.quantity == "backward" else 1)
-        shape = halved(self.activation, shapes[0], self.axis) if split else broadcast(*shapes)
-        if self.quantity == "value":
-            return keras.KerasTensor(shape, dtype)
-        if self.quantity != "curvature" and split:
-            return keras.KerasTensor(shapes[0], dtype)
-        results = 3 if self.quantity == "curvature" else 2
-        return tuple(keras.KerasTensor(shape, dtype) for _ in range(results))
+        results = function.entry.results(quantity)
+        whole = shapes[0]
+        if Call(function, quantity, operands).splits:
+            shapes[0] = Halves.of(whole, self.axis, function.name).shape
+            if quantity in ("slope", "backward"):  # joined
+                return keras.KerasTensor(whole, dtype)
+        tensors = [keras.KerasTensor(broadcast(*shapes), dtype) for _ in range(results)]
+        return tensors[0] if results == 1 else tuple(tensors)
 
     def get_config(self) -> Config:
         """Return the function's name and parameters, the quantity and the options."""
@@ -98,23 +97,30 @@ class KerasOperation(keras.Operation):
         return cls(**config | {"activation": function_of(config["activation"])})
 
 
-def compute(call: Call) -> Any:
-    """Return the results of a call with symbolic tensors or variables, differentiable."""
-    function: Any = call.function
-    refuse_out(call)
-    if function.nin == 1 and call.quantity == "backward":
-        x, grad = call.operands
-        return compute(call._replace(quantity="slope", operands=(x,))) * grad
-    if function.nin == 2:
-        if len(call.operands) > (2 if call.quantity == "backward" else 1):
-            call.check_axis()
-        function = function.bind(gate=call.gate, **call.parameters)
-    else:
-        function = function.bind(**call.parameters)
+def plan(call: Call) -> Plan:
+    """Return how a call with symbolic tensors or variables is computed."""
+    if call.out is not None:
+        raise TypeError("out= is for arrays, not for tensors")
+    call.check_axis()
+    function, quantity = call.function.bind(gate=call.gate, **call.parameters), call.quantity
     operands = _operands(function.name, call.operands)
-    operation = KerasOperation(function, call.quantity, call.arithmetic, call.axis)
-    symbolic = any(isinstance(x, keras.KerasTensor) for x in operands)
-    return operation(*operands) if symbolic else operation.call(*operands)
+    if quantity == "backward" and function.nin == 1:
+        x, grad = operands
+        slope = plan(call._replace(quantity="slope", operands=(x,)))
+        return Plan(
+            lambda: slope.run() * grad, lambda: replace(slope.describe(), quantity=quantity)
+        )
+    symbolic = [x for x in operands if isinstance(x, keras.KerasTensor)]
+    if not symbolic:
+        keywords = {} if call.axis is None else {"axis": call.axis}
+        return function.plan(quantity, operands, None, call.arithmetic, keywords)
+    shape, dtype = tuple(symbolic[0].shape), symbolic[0].dtype
+    how = f"an operation of a Keras model, run by {keras.backend.backend()}"
+    memory = "memory managed by the backend"
+    explanation = Explanation(function.name, quantity, shape, dtype, how, memory, 1)
+    operation = KerasOperation(function, quantity, call.arithmetic, call.axis)
+    operation.compute_output_spec(*operands)  # raises what Keras would wrap
+    return Plan(lambda: operation(*operands), lambda: explanation)
 
 
 def _operands(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -151,22 +157,6 @@ def broadcast(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
     return tuple(lengths[::-1])
 
 
-def explain(call: Call) -> Explanation:
-    """Return how a call is computed."""
-    function, quantity = call.function, call.quantity
-    operands = _operands(function.name, call.operands)
-    function.check_parameters(call.parameters)
-    symbolic = [x for x in operands if isinstance(x, keras.KerasTensor)]
-    if symbolic:
-        how = f"an operation of a Keras model, run by {keras.backend.backend()}"
-        memory = "memory managed by the backend"
-        shape, dtype = tuple(symbolic[0].shape), symbolic[0].dtype
-        return Explanation(function.name, quantity, shape, dtype, how, memory, 1)
-    adapter = adapter_for(operands)
-    assert adapter is not None  # a variable holds a tensor of Keras' backend
-    return adapter.explain(call._replace(operands=operands))
-
-
 def check(name: str, x: Any) -> None:
     """Raise if there is no form for a tensor's dtype."""
     dtype = keras.backend.standardize_dtype(x.dtype)
@@ -185,9 +175,9 @@ def config_of(function: Activation) -> Config:
     {'function': 'elu', 'parameters': {'alpha': 0.5}}
     """
     config: Config = {"function": function.name, "parameters": dict(function.parameters)}
-    if function.nin == 2:
-        return config | {"gate": function.position(None)}
     recipe(function)  # raises if the name refers to another function
+    if function.entry.gating is not None:
+        config |= {"gate": function.position(None)}
     if function.entry.user is not None:
         config |= {"function": function.__qualname__, "module": function.__module__}
     return config

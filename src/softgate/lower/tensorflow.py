@@ -84,9 +84,14 @@ def dialect(fmt: Format) -> framework_source.Dialect:
     )
 
 
-def definition_form(root: Node, fmt: Format, parameters: tuple[str, ...] = ()) -> Form:
+def definition_form(
+    root: Node,
+    fmt: Format,
+    parameters: tuple[str, ...] = (),
+    inputs: tuple[str, ...] = ("x",),
+) -> Form:
     """Return a definition, or a derivative of one, as a function of tensors and parameters."""
-    return framework_source.form(root, dialect(fmt), parameters)
+    return framework_source.form(root, dialect(fmt), parameters, inputs)
 
 
 def stable_form(

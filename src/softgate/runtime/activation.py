@@ -399,6 +399,8 @@ class Activation:
         if adapter is None:
             return array_calls.plan(call)
         call.refuse_options()
+        if hasattr(adapter, "plan"):
+            return adapter.plan(call)
         return Plan(partial(adapter.compute, call), partial(adapter.explain, call))
 
     def get_config(self) -> dict[str, Any]:

@@ -107,8 +107,19 @@ class Explanation:
         return f"{what}: {self.computed_by}; {self.memory}; {threads}"
 
 
-class Adapter(Protocol):
+class Planner(Protocol):
     """The interface of a framework's adapter, a module in `softgate.frameworks`."""
+
+    def plan(self, call: Call) -> Plan:
+        """Return how a call is computed, with tensors of the framework, differentiable, as results.
+
+        Several results are a tuple, in the order of their operands. Raise if an argument is
+        invalid.
+        """
+
+
+class Adapter(Protocol):
+    """The interface of an adapter that does not plan calls yet."""
 
     def compute(self, call: Call) -> Any:
         """Return the results of a call as tensors of the framework, differentiable.
@@ -139,13 +150,13 @@ def _jax() -> Adapter:
     return jax
 
 
-def _tensorflow() -> Adapter:
+def _tensorflow() -> Planner:
     from softgate.frameworks import tensorflow
 
     return tensorflow
 
 
-def _keras() -> Adapter:
+def _keras() -> Planner:
     from softgate.frameworks import keras
 
     return keras
@@ -157,7 +168,7 @@ def _polars() -> Adapter:
     return polars
 
 
-ADAPTERS: dict[tuple[str, str], Callable[[], Adapter]] = {
+ADAPTERS: dict[tuple[str, str], Callable[[], Planner | Adapter]] = {
     ("torch", "Tensor"): _torch,
     ("torch", "Proxy"): _torch_proxies,
     ("jaxlib", "ArrayImpl"): _jax,
@@ -175,7 +186,7 @@ ADAPTERS: dict[tuple[str, str], Callable[[], Adapter]] = {
 
 Adapters are above this layer; a framework is imported at the first call with one of its tensors."""
 
-_loaded: list[tuple[type, Adapter]] = []
+_loaded: list[tuple[type, Planner | Adapter]] = []
 _others: set[type] = set()
 
 
@@ -184,7 +195,7 @@ def keras_adapter() -> ModuleType:
     return cast(ModuleType, _keras())
 
 
-def adapter_of(operand: object) -> Adapter | None:
+def adapter_of(operand: object) -> Planner | Adapter | None:
     """Return the adapter for a framework's tensor, or None for anything else."""
     for kind, adapter in _loaded:
         if isinstance(operand, kind):
@@ -202,7 +213,7 @@ def adapter_of(operand: object) -> Adapter | None:
     return None
 
 
-def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
+def adapter_for(operands: tuple[Any, ...]) -> Planner | Adapter | None:
     """Return the adapter for a call with these operands, or None if NumPy computes it.
 
     The adapter for `torch.fx.Proxy` takes precedence: a Proxy has no elements, and the call is

@@ -80,7 +80,7 @@ def explain(
         raise TypeError(
             f"compiled=True with a {type(operands[0]).__name__}: expected a torch tensor"
         )
-    if adapter is not None:
+    if adapter is not None and not hasattr(adapter, "plan"):
         axis, gate = (parameters.pop(name, None) for name in ("axis", "gate"))
         call = Call(function, quantity, operands, out, arithmetic, parameters, axis, gate, compiled)
         return adapter.explain(call)
@@ -94,5 +94,5 @@ def _grad(function: Activation, operands: tuple[Any, ...], parameters: dict[str,
     (first, *others) = operands
     if others or function.nin == 1:
         return first
-    x = as_array(first)
-    return Halves.of(x.shape, parameters.get("axis"), function.name).views(x)[0]
+    x = as_array(first) if adapter_for(operands) is None else first
+    return Halves.of(tuple(x.shape), parameters.get("axis"), function.name).views(x)[0]

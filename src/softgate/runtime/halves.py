@@ -22,7 +22,7 @@ class Halves(NamedTuple):
     """The shape of a half."""
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], axis: Any, name: str) -> Halves:
+    def of(cls, shape: tuple[Any, ...], axis: Any, name: str) -> Halves:
         """Return the halves of an array of a shape, or raise."""
         try:
             index = operator.index(-1 if axis is None else axis)
@@ -32,6 +32,8 @@ class Halves(NamedTuple):
             raise ValueError(f"axis = {index} is out of range: x has {len(shape)} dimensions")
         index %= len(shape)
         length = shape[index]
+        if length is None:  # of a symbolic tensor
+            return cls(index, shape)
         if isinstance(length, float):  # dask uses NaN for chunks of unknown size
             raise ValueError(f"the length of x along axis {index} is unknown: compute it first")
         if length % 2:

@@ -32,7 +32,7 @@ def test_kernels_and_compositions_in_graphs(written: Path) -> None:
 
 
 def test_files_and_tensors(written: Path) -> None:
-    modules = "tensorflow_files", "tensorflow_checks", "tensorflow_gated"
+    modules = "tensorflow_files", "tensorflow_checks", "tensorflow_gated", "tensorflow_two_operands"
     result = report("tensorflow", *modules, arguments=(str(written),))
     all_hold(result)
     assert result["checked"][0] == "check_files_without_softgate"

@@ -12,6 +12,7 @@ of two numbers the result may not be the nearest, as a kernel's is.
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from softgate.records.packages import check as check_version
@@ -25,13 +26,13 @@ else:
     check_version("tensorflow", tf.__version__)
 
 from softgate.runtime.arrays import check_arithmetic
-from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.dispatch import Call, Explanation, Plan
+from softgate.runtime.halves import Halves
 from softgate.runtime.threads import POOL
 
-from ..gated import gate_and_other, in_order, refuse_out
 from . import cpu_kernels, private
 from .cpu_kernels import ACCEPTED, DTYPES, on_cpu
-from .derivatives import OPERATORS, STABLE, derivatives
+from .derivatives import STABLE, Derivatives, derivatives
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -41,56 +42,88 @@ private.not_rewritten.get()
 
 
 @tf.autograph.experimental.do_not_convert
-def compute(call: Call) -> Any:
-    """Return the results of a call as tensors, differentiable."""
-    function = call.function
-    refuse_out(call)
-    if function.nin == 2:
-        return _gated(call._replace(operands=_tensors(function, call.operands)))
+def plan(call: Call) -> Plan:
+    """Return how a call is computed, with differentiable results; raise if one is invalid."""
+    function, quantity = call.function, call.quantity
+    if call.gate is not None:
+        function = function.bind(gate=call.gate)
+    if call.out is not None:
+        raise TypeError("out= is for arrays, not for tensors")
+    call.check_axis()
+    check_arithmetic(call.arithmetic)
+    operands = _tensors(function, call.operands)
     slope = call.parameters.get(function.entry.tensor_slope)
-    if call.quantity == "value" and tf.is_tensor(slope):
+    if slope is not None and quantity == "value" and tf.is_tensor(slope):
+        return _with_trained_slope(function, operands[0], slope)
+    parameters = function.check_parameters(call.parameters)
+    bound, joined = derivatives(function, parameters, call.arithmetic), None
+    if call.splits:
+        x, *grads = operands
+        axis = -1 if call.axis is None else call.axis
+        if x.shape.rank is not None:
+            halves = Halves.of(tuple(x.shape), axis, function.name)
+            for grad in grads:
+                if x.shape.is_fully_defined() and grad.shape.is_fully_defined():
+                    halves.check_grad(tuple(grad.shape))
+        operands = (*tf.split(x, 2, axis), *grads)
+        joined = axis if quantity in ("slope", "backward") else None
+    operands = _broadcast(function.name, *operands)
+    whole = x.shape if call.splits else operands[0].shape
+    return Plan(
+        partial(_run, bound, quantity, operands, joined),
+        partial(_describe, bound, quantity, operands, whole),
+    )
+
+
+@tf.autograph.experimental.do_not_convert
+def _run(bound: Derivatives, quantity: str, operands: tuple[Any, ...], joined: int | None) -> Any:
+    """Return the results of a quantity, along an axis if they are joined."""
+    if quantity == "backward":
+        results = bound(1, operands[:-1], operands[-1:])
+    else:
+        results = bound(STABLE.index(quantity), operands)
+    if joined is not None:
+        return tf.concat(results, joined)
+    return results[0] if len(results) == 1 else results
+
+
+def _with_trained_slope(function: Activation, x: Any, slope: Any) -> Plan:
+    """Return the plan of a value with a tensor as its parameter `tensor_slope`."""
+    shape = () if x.shape.rank is None else tuple(x.shape)
+    how = f"TensorFlow operators, with a tensor as {function.entry.tensor_slope}"
+    passes = "one pass for each operator"
+
+    def run() -> Any:
         # One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
-        x = _tensor(function, call.operands[0])
         return tf.nn.relu(x) + tf.cast(slope, x.dtype) * tf.minimum(x, tf.zeros((), x.dtype))
-    bound = _bind(function, call)
-    if call.quantity != "backward":
-        return bound(STABLE.index(call.quantity), _tensor(function, call.operands[0]))
-    x, grad = _tensors(function, call.operands)
-    return bound.pull(0, *_broadcast(x, grad))
+
+    explanation = Explanation(function.name, "value", shape, x.dtype.name, how, passes, 1)
+    return Plan(run, lambda: explanation)
 
 
-def _gated(call: Call) -> Any:
-    bound = _bind(call.function, call)
-    operands: tuple[Any, ...] = gate_and_other(call, OPERATORS)
-    if call.quantity == "backward":
-        operands = (*operands, call.operands[-1])
-    first, *second = bound(call.quantity, *_broadcast(*operands))
-    return in_order(call, first, second[0], OPERATORS) if second else first
-
-
-def _broadcast(*operands: Any) -> tuple[Any, ...]:
-    """Return tensors of one shape."""
+def _broadcast(name: str, *operands: Any) -> tuple[Any, ...]:
+    """Return tensors of one shape; raise if they do not broadcast."""
     shape = operands[0].shape
     if shape.is_fully_defined() and all(x.shape == shape for x in operands):
         return operands
-    lengths = tf.shape(operands[0])
-    for x in operands[1:]:
-        lengths = tf.broadcast_dynamic_shape(lengths, tf.shape(x))
+    try:
+        reduce(tf.broadcast_static_shape, (x.shape for x in operands))
+    except ValueError:
+        shapes = " and ".join(str(tuple(x.shape)) for x in operands)
+        raise ValueError(
+            f"the operands of {name} have the shapes {shapes}, which do not broadcast"
+        ) from None
+    lengths = reduce(tf.broadcast_dynamic_shape, map(tf.shape, operands))
     return tuple(tf.broadcast_to(x, lengths) for x in operands)
 
 
-def explain(call: Call) -> Explanation:
-    """Return how a call is computed."""
-    function, quantity = call.function, call.quantity
-    if function.nin == 2:
-        operands = _tensors(function, call.operands)
-        value = call._replace(quantity="value", operands=operands)
-        x, _ = gate_and_other(value, OPERATORS)
-    else:
-        x = _tensor(function, call.operands[0])
-    shown = call.operands[0] if len(call.operands) == 1 else x
-    shape = () if shown.shape.rank is None else tuple(shown.shape)
-    bound, in_graph = _bind(function, call), tf.is_symbolic_tensor(x)
+def _describe(
+    bound: Derivatives, quantity: str, operands: tuple[Any, ...], whole: tf.TensorShape
+) -> Explanation:
+    """Return how `_run` computes; `whole` is the shape of the tensor that was split."""
+    name, x = bound.function.name, operands[0]
+    shape = () if whole.rank is None else tuple(whole)
+    in_graph = tf.is_symbolic_tensor(x)
     reason = cpu_kernels.unavailable(in_graph)
     if not on_cpu(x) and not (in_graph and reason is None):
         fmt = bound.computed_in(quantity, x.dtype).name
@@ -100,7 +133,7 @@ def explain(call: Call) -> Explanation:
         if in_graph:
             how += f" (no kernels in graphs: {reason})"
         passes = "one pass under XLA (jit_compile=True), else one for each operator"
-        return Explanation(function.name, quantity, shape, x.dtype.name, how, passes, 1)
+        return Explanation(name, quantity, shape, x.dtype.name, how, passes, 1)
     route = bound.route(quantity, x.dtype)
     how, elements = route.describe(), x.shape.num_elements()
     item_bytes = x.dtype.size * (len(route.inputs) + route.results)
@@ -112,47 +145,35 @@ def explain(call: Call) -> Explanation:
         threads = cpu_kernels.threads(None if elements is None else elements * item_bytes)
     else:
         threads = POOL.plan(elements, item_bytes)
-    return Explanation(
-        function.name, quantity, shape, x.dtype.name, how, "input not copied", threads
-    )
+    return Explanation(name, quantity, shape, x.dtype.name, how, "input not copied", threads)
 
 
 def _tensors(function: Activation, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands of one dtype, which numbers take; raise if tensors have different ones."""
-    for operand in operands:
-        _dense(function, operand)
+    """Return operands of one dtype, which numbers take; raise if tensors have different ones.
+
+    Raise also for sparse tensors, and if there is no kernel for the dtype.
+    """
+    name = function.name
+    for x in operands:
+        if isinstance(x, tf.RaggedTensor):
+            raise TypeError(
+                f"{name} of a RaggedTensor: call tf.ragged.map_flat_values(sg.{name}, x), "
+                "or x.with_flat_values(...) with its value at x.flat_values"
+            )
+        if isinstance(x, tf.SparseTensor):
+            raise TypeError(
+                f"{name} of a SparseTensor: call it on x.values where {name}(0) is 0, "
+                "as tf.sparse.map_values does, else on tf.sparse.to_dense(x)"
+            )
     (dtype, *others) = {tf.as_dtype(x.dtype) for x in operands if hasattr(x, "dtype")}
     if others:
         names = " and ".join(sorted(kind.name for kind in (dtype, *others)))
-        raise TypeError(f"the operands of {function.name} are {names}: convert one of them")
-    return tuple(_tensor(function, tf.convert_to_tensor(x, dtype)) for x in operands)
-
-
-def _tensor(activation: Activation, x: Any) -> Any:
-    """Return a tensor, or a variable's value; raise if there is no kernel for its dtype."""
-    _dense(activation, x)
-    x = tf.convert_to_tensor(x)
-    if x.dtype not in DTYPES or (DTYPES[x.dtype].itemsize == 1 and not on_cpu(x)):
-        raise TypeError(f"{activation.name} of a {x.dtype.name} tensor: expected {ACCEPTED}")
-    if activation.nin == 2:
-        activation.route("value", DTYPES[x.dtype])  # raises for float8
-    return x
-
-
-def _dense(activation: Activation, x: Any) -> None:
-    name = activation.name
-    if isinstance(x, tf.RaggedTensor):
-        raise TypeError(
-            f"{name} of a RaggedTensor: call tf.ragged.map_flat_values(sg.{name}, x), "
-            "or x.with_flat_values(...) with its value at x.flat_values"
-        )
-    if isinstance(x, tf.SparseTensor):
-        raise TypeError(
-            f"{name} of a SparseTensor: call it on x.values where {name}(0) is 0, "
-            "as tf.sparse.map_values does, else on tf.sparse.to_dense(x)"
-        )
-
-
-def _bind(function: Activation, call: Call) -> Any:
-    check_arithmetic(call.arithmetic)
-    return derivatives(function, function.check_parameters(call.parameters), call.arithmetic)
+        raise TypeError(f"the operands of {name} are {names}: convert one of them")
+    tensors = tuple(
+        x if isinstance(x, tf.Tensor) else tf.convert_to_tensor(x, dtype) for x in operands
+    )
+    if dtype not in DTYPES or (DTYPES[dtype].itemsize == 1 and not all(map(on_cpu, tensors))):
+        raise TypeError(f"{name} of a {dtype.name} tensor: expected {ACCEPTED}")
+    if function.nin == 2:
+        function.route("value", DTYPES[dtype])  # raises for float8
+    return tensors
