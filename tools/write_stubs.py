@@ -469,12 +469,8 @@ def jax() -> Stub:
 def keras() -> Stub:
     """Return the stub of `softgate.keras`."""
     stub = facade("softgate.keras", registry.functions())
-    for functions, kind in (
-        (registry.activations(), "Activation"),
-        (registry.gated(), "GatedActivation"),
-    ):
-        for name, function in functions.items():
-            stub.variable(name, kind, str(function.__doc__))
+    for name, function in registry.functions().items():
+        stub.variable(name, "Activation", str(function.__doc__))
     return stub
 
 

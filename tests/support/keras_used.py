@@ -159,6 +159,25 @@ def check_variables_are_attended() -> None:
 def check_gated_names() -> None:
     import softgate.keras as sk
 
-    raises(ValueError, "did you mean 'swiglu'", lambda: sk.GatedActivation("swiglo"))
-    raises(ValueError, "it is 'geglu'", lambda: sk.GatedActivation("gelu"))
-    assert sk.GatedActivation("swiglu", beta=2.0) == sk.get("swiglu", beta=2.0)
+    raises(ValueError, "did you mean 'swiglu'", lambda: sk.Activation("swiglo"))
+    raises(ValueError, "it is 'geglu'", lambda: sk.GatedFeedForward(4, 8, "gelu"))
+    assert sk.Activation("swiglu", beta=2.0) == sk.get("swiglu", beta=2.0)
+    raises(TypeError, "no parameter 'gate'", lambda: sk.gelu.bind(gate="second"))
+    raises(TypeError, "expected a name", lambda: sk.Activation(len))
+
+
+def check_files_of_version_0_1() -> None:
+    """They have a class of its own for gated functions."""
+    import softgate.keras as sk
+
+    config = {"function": "swiglu", "parameters": {"beta": 2.0}, "gate": "second"}
+    saved = {
+        "module": "softgate.keras.activation",
+        "class_name": "GatedActivation",
+        "config": config,
+        "registered_name": "softgate>GatedActivation",
+    }
+    loaded = keras.saving.deserialize_keras_object(saved)
+    assert loaded is sk.swiglu.bind(gate="second", beta=2.0)
+    again = keras.saving.serialize_keras_object(loaded)
+    assert again == saved | {"class_name": "Activation", "registered_name": "softgate>Activation"}

@@ -142,20 +142,20 @@ threshold: Activation
 xielu: Activation
 """xielu(x) = alpha_p*x**2 + beta*x where x > 0, else alpha_n*(exp(min(x, eps)) - 1 - x) + beta*x, applied to each element."""
 
-clamped_swiglu: GatedActivation
+clamped_swiglu: Activation
 """clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""
 
-geglu: GatedActivation
+geglu: Activation
 """geglu(a, b) = gelu(a)*b, applied to each pair of elements."""
 
-geglu_tanh: GatedActivation
+geglu_tanh: Activation
 """geglu_tanh(a, b) = gelu_tanh(a)*b, applied to each pair of elements."""
 
-glu: GatedActivation
+glu: Activation
 """glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
 
-reglu: GatedActivation
+reglu: Activation
 """reglu(a, b) = relu(a)*b, applied to each pair of elements."""
 
-swiglu: GatedActivation
+swiglu: Activation
 """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""

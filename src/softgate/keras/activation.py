@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from softgate.frameworks.block_arguments import activation_of_block, function_of_block, named_gate
+from softgate.frameworks.block_arguments import function_of_block
 from softgate.frameworks.keras import Config, config_of, function_of
 from softgate.runtime.activation import Activation as Function
 from softgate.runtime.lookup import lookup
@@ -19,45 +19,26 @@ NAME_SOURCES = ("keras", "tensorflow", "jax", "torch", "huggingface")
 """Frameworks whose names take precedence, in this order, after softgate's."""
 
 
-class _Named:
-    """A function of softgate that Keras can serialise."""
+# Files name gated functions GatedActivation; what is saved now is of the name registered last.
+@keras.saving.register_keras_serializable("softgate", "Activation")
+@keras.saving.register_keras_serializable("softgate", "GatedActivation")
+class Activation:
+    """A function for `keras.layers`: called with a tensor, saved by its name.
 
-    def __init__(self, function: Function) -> None:
-        self.__name__ = self.__qualname__ = function.name
-        self.__doc__ = function.__doc__
-        self._function = function
-
-    def get_config(self) -> Config:
-        """Return the name and the parameters."""
-        return config_of(self._function)
-
-    @classmethod
-    def from_config(cls, config: Config) -> Any:
-        """Return the object that `get_config` describes; always the same object."""
-        return _wrapped(function_of(config))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and self._function is other._function
-
-    def __hash__(self) -> int:
-        return hash(self._function)
-
-    def __repr__(self) -> str:
-        values = "".join(f", {n}={v:g}" for n, v in self._function.parameters.items())
-        return f"softgate.keras.get({self.__name__!r}{values})"
-
-
-@keras.saving.register_keras_serializable(package="softgate")
-class Activation(_Named):
-    """An activation for `keras.layers`: called with a tensor, saved by its name.
-
-    Every activation is available by its name, `softgate.keras.gelu`; with parameters it is
+    Every function is available by its name, `softgate.keras.gelu`; with parameters it is
     `softgate.keras.leaky_relu.bind(slope=0.2)` or `softgate.keras.get("leaky_relu", slope=0.2)`.
+
+    Do not pass a function of two operands as `activation=` of a layer: Keras assumes that
+    activations keep the shape, so `Dense(8, activation=softgate.keras.swiglu)` is built for 8
+    features and returns 4, without an error. Call it on a tensor, which is split in two, or on two,
+    in a functional model or in a layer's `call`, or use `GatedFeedForward`.
 
     Parameters
     ----------
     activation : str or softgate.Activation
         The function, built-in or defined with `@softgate.activation`.
+    gate : {"first", "second"}, optional
+        Which operand of a gated function is the gate.
     **parameters : float
         Parameters of the formula.
 
@@ -66,72 +47,59 @@ class Activation(_Named):
     >>> import softgate.keras
     >>> softgate.keras.elu.bind(alpha=0.5).get_config()
     {'function': 'elu', 'parameters': {'alpha': 0.5}}
-    """
-
-    def __init__(self, activation: str | Function, **parameters: float) -> None:
-        self.activation = activation_of_block(activation, NAME_SOURCES, **parameters)
-        super().__init__(self.activation)
-
-    def bind(self, **parameters: float) -> Activation:
-        """Return the same activation with other parameters."""
-        bound: Activation = _wrapped(self.activation.bind(**parameters))
-        return bound
-
-    def __call__(self, x: Any) -> Any:
-        """Return the value at each element of a tensor, symbolic or not."""
-        return self.activation(as_tensor(x))
-
-
-@keras.saving.register_keras_serializable(package="softgate")
-class GatedActivation(_Named):
-    """A gated function of one tensor cut in two, or of two tensors.
-
-    Do not pass it as `activation=` of a layer: Keras assumes that activations keep the shape, so
-    `Dense(8, activation=softgate.keras.swiglu)` is built for 8 features and returns 4, without an
-    error. Call it on a tensor, in a functional model or in a layer's `call`, or use
-    `GatedFeedForward`.
-
-    Parameters
-    ----------
-    function : str or softgate.Activation
-        The gated function.
-    gate : {"first", "second"}, optional
-        Which half is the gate.
-    **parameters : float
-        Parameters of the gate's activation.
-
-    Examples
-    --------
-    >>> import softgate.keras
     >>> softgate.keras.get("swiglu", beta=2.0).get_config()
     {'function': 'swiglu', 'parameters': {'beta': 2.0}, 'gate': 'first'}
     """
 
     def __init__(
-        self, function: str | Function, *, gate: str | None = None, **parameters: float
+        self, activation: str | Function, *, gate: str | None = None, **parameters: float
     ) -> None:
-        if isinstance(function, str):
-            function = named_gate(function, NAME_SOURCES)
-        self.function = function.bind(gate=gate, **parameters)
-        super().__init__(self.function)
+        if not isinstance(activation, Function):
+            activation, parameters = function_of_block(activation, NAME_SOURCES, **parameters), {}
+        self.activation = activation.bind(gate=gate, **parameters)
+        self.__name__ = self.__qualname__ = self.activation.name
+        self.__doc__ = self.activation.__doc__
 
-    def bind(self, *, gate: Any = None, **parameters: float) -> GatedActivation:
+    def bind(self, *, gate: Any = None, **parameters: float) -> Activation:
         """Return the same function with another gate or other parameters."""
-        bound: GatedActivation = _wrapped(self.function.bind(gate=gate, **parameters))
-        return bound
+        return _wrapped(self.activation.bind(gate=gate, **parameters))
 
     def __call__(self, x: Any, other: Any = None, /, *, axis: int | None = None) -> Any:
-        """Return act(gate)·other of two tensors, or of the halves of `x` along `axis`."""
-        if other is None:
-            return self.function(as_tensor(x), axis=axis)
-        return self.function(as_tensor(x), as_tensor(other), axis=axis)
+        """Return the value at each element of a tensor, symbolic or not.
+
+        Of a function of two operands at those of two tensors, or of the halves of `x` along `axis`.
+        """
+        operands = (x,) if other is None else (x, other)
+        options: dict[str, Any] = {} if axis is None else {"axis": axis}
+        return self.activation(*map(as_tensor, operands), **options)
+
+    def get_config(self) -> Config:
+        """Return the name and the parameters."""
+        return config_of(self.activation)
+
+    @classmethod
+    def from_config(cls, config: Config) -> Activation:
+        """Return the object that `get_config` describes; always the same object."""
+        return _wrapped(function_of(config))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Activation) and self.activation is other.activation
+
+    def __hash__(self) -> int:
+        return hash(self.activation)
+
+    def __repr__(self) -> str:
+        values = "".join(f", {n}={v:g}" for n, v in self.activation.parameters.items())
+        return f"softgate.keras.get({self.__name__!r}{values})"
+
+
+GatedActivation = Activation
+"""The name of a class for functions of two operands in version 0.1."""
 
 
 def get(
-    name: str | Function | Activation | GatedActivation,
-    source: str | None = None,
-    **parameters: float,
-) -> Activation | GatedActivation:
+    name: str | Function | Activation, source: str | None = None, **parameters: float
+) -> Activation:
     """Return an activation for Keras by any name that a framework has for it.
 
     softgate's names take precedence, then those of Keras, then the others. Where softgate and Keras
@@ -161,7 +129,7 @@ def get(
     softgate.keras.get('leaky_relu', slope=0.2)
     """
     function: Any = name
-    if isinstance(function, Activation | GatedActivation):
+    if isinstance(function, Activation):
         return function.bind(**parameters)
     if source is not None:
         if not isinstance(name, str):
@@ -173,8 +141,8 @@ def get(
 
 
 @lru_cache(maxsize=256)
-def _wrapped(function: Function) -> Any:
-    return Activation(function) if function.nin == 1 else GatedActivation(function)
+def _wrapped(function: Function) -> Activation:
+    return Activation(function)
 
 
 def as_tensor(x: Any) -> Any:

@@ -13,17 +13,16 @@ from softgate.frameworks.block_arguments import activation_of_block, check_choic
 from softgate.frameworks.keras import Config
 from softgate.runtime.activation import Activation as Function
 
-from .activation import NAME_SOURCES, Activation, GatedActivation, get
+from .activation import NAME_SOURCES, Activation, get
 
-ActivationArgument = str | Function | Activation | GatedActivation | keras.layers.Layer
+ActivationArgument = str | Function | Activation | keras.layers.Layer
 SAVE = ("preactivation", "all")
 """What a block may save for the gradient."""
 
 
 def function_of(activation: Any) -> Any:
     """Return the function that a `softgate.keras` object wraps; other objects unchanged."""
-    named = isinstance(activation, Activation | GatedActivation)
-    return activation._function if named else activation
+    return activation.activation if isinstance(activation, Activation) else activation
 
 
 def as_callable(activation: Any, parameters: dict[str, float]) -> Any:

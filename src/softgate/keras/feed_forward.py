@@ -20,7 +20,7 @@ from softgate.frameworks.block_arguments import (
 )
 from softgate.frameworks.keras import Config
 
-from .activation import NAME_SOURCES, GatedActivation, get
+from .activation import NAME_SOURCES, get
 from .block_parts import (
     SAVE,
     ActivationArgument,
@@ -200,7 +200,7 @@ Activation
         return (self.gate_proj, self.up_proj), self.down_proj
 
     def _hidden(self, *inputs: Any) -> Any:
-        if isinstance(self.act, GatedActivation):  # a function that changes both operands
+        if self.act.activation.nin == 2:  # a function that changes both operands
             return self.act(*inputs)
         gate, up = inputs
         function = with_gate(self.act.activation)

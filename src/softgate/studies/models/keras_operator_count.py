@@ -68,7 +68,8 @@ class KerasCount:
                     if hasattr(module, name):
                         stack.callback(setattr, module, name, getattr(module, name))
                         setattr(module, name, self._counted(name, getattr(module, name)))
-            for kind in (softgate.Activation, softgate.GatedActivation) if softgate else ():
+            if softgate:
+                kind = softgate.Activation
                 stack.callback(setattr, kind, "__call__", kind.__call__)
                 kind.__call__ = self._counted("softgate", kind.__call__)
             yield
