@@ -155,9 +155,9 @@ DIALECT = framework_source.Dialect(
 )
 
 
-def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
+def form(root: Node, parameters: tuple[str, ...] = (), operands: tuple[str, ...] = ("x",)) -> Form:
     """Return a definition or a stable form as a function of tensors and parameters."""
-    function: Form = framework_source.form(root, DIALECT, parameters)
+    function: Form = framework_source.form(root, DIALECT, parameters, operands)
     return function
 
 

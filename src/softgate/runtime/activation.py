@@ -172,11 +172,15 @@ class Activation:
         dtype: np.dtype[Any],
         arithmetic: str | None = None,
         parameters: Mapping[str, Any] | None = None,
+        result: int | None = None,
     ) -> Route:
-        """Return the route of arrays of `dtype`; raise TypeError if there is none."""
+        """Return the route of arrays of `dtype`; raise TypeError if there is none.
+
+        With `result`, that of one of several results.
+        """
         arrays.check_arithmetic(arithmetic)
         values = self.check_parameters(parameters) if parameters else self._default_key
-        key = (quantity, dtype.num, arithmetic, values)
+        key = (quantity, dtype.num, arithmetic, values, result)
         route = self._routes.get(key)
         if route is None:
             storage = format_of(dtype)
@@ -187,7 +191,7 @@ class Activation:
                     f"{self.name} of {storage.name}: expected {arrays.KERNEL_DTYPES}; convert "
                     "the operands, because functions of two have no tables"
                 )
-            route = route_of(self.entry, quantity, storage, arithmetic, values)
+            route = route_of(self.entry, quantity, storage, arithmetic, values, result)
             if len(self._routes) > MOST_ROUTES:  # bounds the memory of a sweep over a parameter
                 self._routes.clear()
             self._routes[key] = route

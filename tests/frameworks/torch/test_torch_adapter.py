@@ -136,7 +136,7 @@ def test_operators_do_not_misread_another_format() -> None:
     x, grad = points(), points(dtype=torch.float64)
     expected = sg.gelu.backward(x, grad.float())
     assert torch.equal(torch.ops.softgate.backward(x, grad, "gelu", [], ""), expected)
-    both = torch.ops.softgate.gated_backward(x, grad, grad, "geglu", [], "")
+    both = torch.ops.softgate.backward_two(x, grad, grad, "geglu", [], "")
     for result, true in zip(both, sg.geglu.backward(x, x, x), strict=True):
         torch.testing.assert_close(result, true)
 

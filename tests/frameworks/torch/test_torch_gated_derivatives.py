@@ -148,9 +148,10 @@ def test_torchs_own_checks_of_operators(strided: bool) -> None:
         return (x.t()[:, ::2] if strided else x).detach().requires_grad_()
 
     rest, (a, b, grad) = ("swiglu", [1.0], ""), map(made, range(3))
-    torch.library.opcheck(torch.ops.softgate.gated.default, (a, b, *rest))
-    torch.library.opcheck(torch.ops.softgate.gated_backward.default, (a, b, grad, *rest))
-    torch.library.opcheck(torch.ops.softgate.evaluate.default, (a, "gelu", "value", [], ""))
+    evaluated = ("swiglu", [1, 0], [1.0], "")
+    torch.library.opcheck(torch.ops.softgate.evaluate_two.default, (a, b, *evaluated))
+    torch.library.opcheck(torch.ops.softgate.backward_two.default, (a, b, grad, *rest))
+    torch.library.opcheck(torch.ops.softgate.evaluate.default, (a, "gelu", [0], [], ""))
     torch.library.opcheck(torch.ops.softgate.backward.default, (a, grad, "gelu", [], ""))
 
 
@@ -169,7 +170,7 @@ def test_what_is_compiled_is_the_kernel() -> None:
         return module.forward
 
     torch.compile(sg.swiglu, backend=backend, fullgraph=True)(sample(5), sample(5, seed=1))
-    assert "softgate.gated" in seen
+    assert "softgate.evaluate_two" in seen
     assert not any("mul" in name for name in seen)
 
 
@@ -218,4 +219,4 @@ def test_jit_trace() -> None:
 def test_modes_see_the_operator() -> None:
     with Count() as seen:
         sg.swiglu(sample(4), sample(4, seed=1))
-    assert any("softgate.gated" in name for name in seen.names)
+    assert any("softgate.evaluate_two" in name for name in seen.names)

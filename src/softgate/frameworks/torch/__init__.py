@@ -1,7 +1,7 @@
 """Adapter for torch tensors.
 
-- a plain CPU tensor in eager mode: the kernels, called directly (`eager`), by an operator without
-  Python if it is small (`small_tensors`);
+- plain CPU tensors in eager mode: the kernels, called directly (`eager`), by an operator without
+  Python if they are small (`small_tensors`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
 - under torch.compile: `operators`, which inductor fuses with their neighbours (`compiled`);
 - exported, traced, or on another device: torch's operators (`decompositions`).
@@ -29,18 +29,28 @@ from torch.compiler import is_dynamo_compiling
 from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 
-from ..gated import refuse_out
 from . import openmp, operators, private, proxies, registration, small_tensors
-from .compiled import compiled, compiled_backward, explain_compiled
-from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
-from .decompositions import QUANTITIES, functionalizing
-from .dispatch import PLAIN_NAMES, as_floats, integer_value, is_integer, is_nested, path, plain
-from .eager import from_one
-from .gated import compute_gated, explain_gated
-from .operators import bind
+from .compiled import compiled, explain_compiled
+from .cpu_kernels import DTYPES, has_memory
+from .decompositions import functionalizing, orders_of
+from .dispatch import (
+    PLAIN_NAMES,
+    all_plain,
+    as_floats,
+    integer_value,
+    is_integer,
+    is_nested,
+    plain,
+    uses_torch,
+)
+from .eager import recorded_value
+from .operands import Operands, split_axis
+from .operators import backward_of, bind, derivative
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+
+    from .cpu_kernels import BoundFunction
 
 __all__ = ["compute", "explain", "proxies"]
 """The `Adapter`; `proxies` is the one for `torch.fx.Proxy`."""
@@ -49,41 +59,57 @@ operators.register()
 
 
 def compute(call: Call) -> Any:
-    """Return the results of a call as tensors, gradients included."""
-    function, quantity, operands, arithmetic, parameters = (
+    """Return the results of a call as tensors, gradients included.
+
+    Slope and backward of one tensor that is split have its shape.
+    """
+    function, quantity, arithmetic, parameters = (
         call.function,
         call.quantity,
-        call.operands,
         call.arithmetic,
         call.parameters,
     )
-    if function.nin == 2:
-        return compute_gated(function, call)
-    activation = function
-    slopes = parameters.get(activation.entry.tensor_slope)
+    x, name = call.operands[0], function.name
+    slopes = parameters.get(function.entry.tensor_slope)
     if isinstance(slopes, Tensor):
-        name = activation.name
         if quantity != "value" or call.out is not None or arithmetic is not None:
             raise TypeError(
                 f"the {quantity} of {name} with a tensor of slopes: call {name}(x, "
-                f"{activation.entry.tensor_slope}=tensor) without options, and autograd for its "
+                f"{function.entry.tensor_slope}=tensor) without options, and autograd for its "
                 "derivatives"
             )
-        if operands[0].dtype.itemsize == 1:
+        if x.dtype.itemsize == 1:
             raise TypeError(
-                f"{name} of a {operands[0].dtype} tensor with a tensor of slopes: expected "
+                f"{name} of a {x.dtype} tensor with a tensor of slopes: expected "
                 f"{KERNEL_DTYPES}; convert x, because tables need numbers as parameters"
             )
-        return with_slopes(operands[0], slopes)
-    if quantity == "backward":
-        refuse_out(call)
-        return backward(activation, operands[0], operands[1], arithmetic, parameters)
+        return with_slopes(x, slopes)
     if call.out is not None:
+        instead = ": to overwrite a tensor, write softgate.torch.functional."
+        in_place = function.nin == 1 and quantity != "backward"
         raise TypeError(
-            "out= is for arrays: to overwrite a tensor, write "
-            f"softgate.torch.functional.{activation.name}_(x)"
+            f"out= is for arrays{f'{instead}{name}_(x)' if in_place else ', not for tensors'}"
         )
-    return evaluate(activation, quantity, operands[0], arithmetic, parameters)
+    if function.nin == 1 and quantity != "backward":
+        return evaluate(function, quantity, x, arithmetic, parameters)
+    call.check_axis()
+    if call.splits and quantity == "value":
+        dim = split_axis(name, x, call.axis)
+        if is_nested(x):
+            if dim >= 0:
+                raise ValueError(f"axis = {dim} of a nested tensor: count axes from the end")
+            parts = [compute(call._replace(operands=(part,))) for part in x.unbind()]
+            return torch.nested.as_nested_tensor(parts)
+        swapped = function.position(call.gate) != function.position(None)
+        if not is_dynamo_compiling() and not is_integer(x) and plain(x):
+            bound = bind(function, arithmetic, parameters)
+            _set_fast_path(function)
+            return of_halves(bound, x, dim, swapped)
+    operands = Operands.of(
+        function, call.operands, call.axis, call.gate, backward=quantity == "backward"
+    )
+    results = results_of(function, quantity, operands.tensors, arithmetic, parameters)
+    return operands.result(quantity, results)
 
 
 def with_slopes(x: Tensor, slope: Tensor) -> Tensor:
@@ -96,76 +122,81 @@ def with_slopes(x: Tensor, slope: Tensor) -> Tensor:
 
 
 def evaluate(
-    activation: Activation,
+    function: Activation,
     quantity: str,
     x: Tensor,
     arithmetic: str | None = None,
     parameters: Mapping[str, float] = NO_PARAMETERS,
 ) -> Tensor:
-    """Return a quantity at each element of a tensor, gradients included."""
+    """Return a quantity of a function of one operand at each element of a tensor."""
     if x.dtype not in DTYPES and is_integer(x):
-        integers = integer_value(activation, quantity, x, parameters)
+        integers = integer_value(function, quantity, x, parameters)
         if integers is not None:
             return integers
         (x,) = as_floats(x)
-    if is_dynamo_compiling():
-        return compiled(activation, quantity, x, arithmetic, parameters)
-    if not activation.fast_path_types:
-        activation.use_fast_path(fast_path(activation), (Tensor, torch.nn.Parameter))
-    bound: BoundActivation = bind(activation, arithmetic, parameters)
-    if plain(x):
-        if not (x.requires_grad and torch.is_grad_enabled()):
-            return bound.unary(quantity, x)
-        if quantity == "value":
-            result: Tensor = from_one(x, (bound.unary("value", x), bound))
-            return result
-    check_dtype(bound, x)
-    operators.prepare_sharding(x)
     if is_nested(x):
-        values = dict(bound.parameters)
-        parts = [evaluate(activation, quantity, part, arithmetic, values) for part in x.unbind()]
+        parts = [evaluate(function, quantity, part, arithmetic, parameters) for part in x.unbind()]
         return torch.nested.as_nested_tensor(parts)
-    if path(x) == "torch":
-        return bound.forms(QUANTITIES.index(quantity), x)
-    key, p, a = bound.arguments
-    return operators.operators.evaluate(x, key, quantity, p, a)
-
-
-def backward(
-    activation: Activation,
-    x: Any,
-    grad: Any,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NO_PARAMETERS,
-) -> Tensor:
-    """Return slope(x)·grad for tensors, itself differentiable."""
-    if not (isinstance(x, Tensor) and isinstance(grad, Tensor)):
-        kinds = f"{type(x).__name__} and {type(grad).__name__}"
-        raise TypeError(f"x and grad are {kinds}: expected two tensors, or two arrays")
-    if x.dtype != grad.dtype or x.device != grad.device:
-        raise TypeError(
-            f"x is {x.dtype} on {x.device} and grad {grad.dtype} on {grad.device}: "
-            "convert one of them"
-        )
-    x, grad = as_floats(x, grad)
-    if is_dynamo_compiling():
-        return compiled_backward(activation, x, grad, arithmetic, parameters)
-    bound: BoundActivation = bind(activation, arithmetic, parameters)
-    check_dtype(bound, x)
-    x, grad = torch.broadcast_tensors(x, grad)
-    if path(x) == "torch":
-        return bound.forms.times_slope(x, grad)
-    recorded = (x.requires_grad or grad.requires_grad) and torch.is_grad_enabled()
-    if plain(x) and plain(grad) and not recorded:
-        return bound.binary("backward", x, grad)
-    operators.prepare_sharding(x, grad)
-    result: Tensor = operators.operators.backward(x, grad, *bound.arguments)
+    (result,) = results_of(function, quantity, (x,), arithmetic, parameters)
     return result
 
 
-def fast_path(activation: Activation) -> Callable[[Tensor], Tensor]:
+def results_of(
+    function: Activation,
+    quantity: str,
+    tensors: tuple[Tensor, ...],
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> tuple[Tensor, ...]:
+    """Return the results of a quantity for tensors of one shape and format."""
+    if is_dynamo_compiling():
+        return compiled(function, quantity, tensors, arithmetic, parameters)
+    _set_fast_path(function)
+    bound = bind(function, arithmetic, parameters)
+    results: Any
+    if all_plain(*tensors):
+        recorded = _recorded(*tensors)
+        if not recorded or quantity == "value":
+            results = bound.compute(quantity, *tensors)
+            if recorded:
+                results = recorded_value((results, bound, None), *tensors)
+            return results if isinstance(results, tuple) else (results,)
+    bound.route("value", tensors[0].dtype)  # raises for a dtype without a kernel
+    operators.prepare_sharding(*tensors)
+    by_torch = uses_torch(*tensors)
+    if quantity == "backward":
+        if by_torch:
+            return bound.forms.backward(*tensors)
+        results = backward_of(function.nin)(*tensors, *bound.arguments)
+        return tuple(results) if function.nin > 1 else (results,)
+    each = orders_of(quantity, function.nin)
+    if by_torch:
+        return tuple([bound.forms(orders, *tensors) for orders in each])
+    return tuple([derivative(tensors, orders, *bound.arguments) for orders in each])
+
+
+def _recorded(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+
+
+def of_halves(bound: BoundFunction, x: Tensor, dim: int, swapped: bool) -> Tensor:
+    """Return the value at the halves of a plain tensor."""
+    y = bound.halves(x, dim, swapped)
+    if not _recorded(x):
+        return y
+    result: Tensor = recorded_value((y, bound, (dim, swapped)), x)
+    return result
+
+
+def _set_fast_path(function: Activation) -> None:
+    if not function.fast_path_types:
+        path = fast_path(function) if function.nin == 1 else fast_path_of_two(function)
+        function.use_fast_path(path, (Tensor, torch.nn.Parameter))
+
+
+def fast_path(function: Activation) -> Callable[[Tensor], Tensor]:
     """Return a function that computes the value of small plain tensors with the least overhead."""
-    bound: BoundActivation = bind(activation, None, {})
+    bound = bind(function, None, {})
     unary, table = small_tensors.operators.get().unary, bound.tables["value"]
     compiling, grad_enabled = is_dynamo_compiling, torch.is_grad_enabled
     forward_mode = private.forward_mode.get()
@@ -176,65 +207,89 @@ def fast_path(activation: Activation) -> Callable[[Tensor], Tensor]:
             if y is not None:
                 if not (x.requires_grad and grad_enabled()):
                     return y
-                result: Tensor = from_one(x, (y, bound))
+                result: Tensor = recorded_value((y, bound, None), x)
                 return result
-        return evaluate(activation, "value", x)
+        return evaluate(function, "value", x)
 
     return value
 
 
-def check_dtype(bound: BoundActivation, x: Tensor) -> None:
-    """Raise if there is no kernel for a tensor's dtype."""
-    if x.dtype not in DTYPES:
-        bound.route("value", x.dtype)
+def fast_path_of_two(function: Activation) -> Callable[..., Any]:
+    """Return the same for a function of two operands, and for one tensor that is split."""
+    bound = bind(function, None, {})
+    binary, table = small_tensors.operators.get().binary, bound.tables["value"]
+    compiling, forward_mode = is_dynamo_compiling, private.forward_mode.get()
+
+    def value(a: Tensor, b: Tensor | None = None) -> Any:
+        if not compiling():
+            if b is None:
+                if plain(a) and ("value", a.dtype) in bound.in_rows:
+                    return of_halves(bound, a, split_axis(function.name, a, None), False)
+            elif forward_mode._current_level < 0:
+                y = binary(a, b, table.address)
+                if y is not None and a.shape == b.shape:
+                    return recorded_value((y, bound, None), a, b) if _recorded(a, b) else y
+        return compute(Call(function, "value", (a,) if b is None else (a, b)))
+
+    return value
 
 
 def explain(call: Call) -> Explanation:
-    """Return how a call is computed."""
-    function, quantity = call.function, call.quantity
-    if function.nin == 2:
-        return explain_gated(function, call)
-    activation, x = function, call.operands[0]
-    bound: BoundActivation = bind(activation, call.arithmetic, call.parameters)
-    by_torch = Explanation(
-        activation=activation.name,
-        quantity=quantity,
-        shape=tuple(x.shape),
-        dtype=str(x.dtype).removeprefix("torch."),
-        computed_by=f"torch's own operator, of integers, on {x.device.type}",
-        memory="memory managed by torch",
-        threads=torch.get_num_threads(),
-    )
-    if is_integer(x):
-        if integer_value(activation, quantity, x, call.parameters) is not None:
+    """Return how a call is computed; `grad` is not among its operands."""
+    function, quantity, x = call.function, call.quantity, call.operands[0]
+    if function.nin == 1 and is_integer(x):
+        by_torch = Explanation(
+            activation=function.name,
+            quantity=quantity,
+            shape=tuple(x.shape),
+            dtype=str(x.dtype).removeprefix("torch."),
+            computed_by=f"torch's own operator, of integers, on {x.device.type}",
+            memory="memory managed by torch",
+            threads=torch.get_num_threads(),
+        )
+        if integer_value(function, quantity, x, call.parameters) is not None:
             return by_torch
         of_floats = explain(call._replace(operands=as_floats(x)))
         memory = f"converted to {of_floats.dtype} first"
         return replace(of_floats, dtype=by_torch.dtype, memory=memory)
-    check_dtype(bound, x)
-    if path(x) == "torch":
-        how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
+    call._replace(quantity="value").check_axis()
+    operands = Operands.of(function, call.operands, call.axis, call.gate, backward=False)
+    tensors, whole = operands.tensors, operands.whole
+    first = tensors[0]
+    bound = bind(function, call.arithmetic, call.parameters)
+    route = bound.route(quantity, first.dtype)
+    explanation = Explanation(
+        activation=function.name,
+        quantity=quantity,
+        shape=tuple((first if whole is None else whole).shape),
+        dtype=str(first.dtype).removeprefix("torch."),
+        computed_by=route.describe(),
+        memory="memory managed by torch",
+        threads=torch.get_num_threads(),
+    )
+    if uses_torch(*tensors):
+        how = f"{bound.forms.describe(quantity, first)}, on {first.device.type}"
         if registration.failures:
             how += f" ({registration.failures[0]})"
         elif functionalizing():
             how += private.costs(private.functionalizing)
-        return replace(by_torch, computed_by=how)
-    if not has_memory(x):
-        how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"
-        return replace(by_torch, computed_by=how, memory="none", threads=1)
-    route = bound.route(quantity, x.dtype)
-    copied = dense(x) is not x
-    memory = "copied first: not contiguous" if copied else "input not copied"
-    memory += of_result(x.nbytes)
-    recorded = quantity == "value" and x.requires_grad and torch.is_grad_enabled()
+        return replace(explanation, computed_by=how)
+    if not has_memory(first):
+        how = f"nothing: a tensor on {first.device.type} that has a shape and no elements"
+        return replace(explanation, computed_by=how, memory="none", threads=1)
+    memory = bound.memory(*tensors)
+    recorded = quantity == "value" and _recorded(*tensors)
     if recorded:
-        saved = "result" if bound.saves_output(x.dtype) else "input"
+        saved = "result" if bound.saves_output(first.dtype) else "input"
         memory += f", {saved} saved for the gradient"
-    moved = x.element_size() * (len(route.inputs) + route.results)
-    threads = openmp.plan(x.numel(), moved)
-    how = route.describe()
+    moved = first.element_size() * (len(route.inputs) + route.results)
+    threads = openmp.plan(first.numel(), moved)
+    how = explanation.computed_by
     if not call.compiled:
-        how += small_tensors.describe(quantity, x) if plain(x) else private.costs(*PLAIN_NAMES)
+        if not all_plain(*tensors):
+            how += private.costs(*PLAIN_NAMES)
+        elif whole is None:
+            how += small_tensors.describe(quantity, *tensors)
         how += private.costs(private.straight) if recorded else ""
-    explanation = replace(by_torch, computed_by=how, memory=memory, threads=threads)
-    return explain_compiled(explanation, x.dtype) if call.compiled else explanation
+    explanation = replace(explanation, computed_by=how, memory=memory, threads=threads)
+    return explain_compiled(explanation, first.dtype) if call.compiled else explanation

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,11 @@ from softgate.lower import inductor
 from softgate.runtime.dispatch import Explanation
 from softgate.runtime.parameters import finite_number
 from softgate.runtime.registry import functions
-from softgate.runtime.routes import Route
 
 from . import decompositions, private
-from .cpu_kernels import BoundActivation, BoundFunction
-from .decompositions import QUANTITIES
-from .dispatch import path
-from .operators import FINGERPRINT, OPERATORS, bind, bound_of, prepare_sharding
+from .cpu_kernels import BoundFunction
+from .dispatch import uses_torch
+from .operators import FINGERPRINT, OPERATORS, Operator, bind, bound_of, prepare_sharding
 from .private import constant_when_compiled
 from .registration import failures
 
@@ -52,38 +50,31 @@ _lowered: list[Any] = []
 
 
 def compiled(
-    activation: Activation,
+    function: Activation,
     quantity: str,
-    x: torch.Tensor,
+    operands: Sequence[torch.Tensor],
     arithmetic: str | None,
     parameters: Mapping[str, float],
-) -> torch.Tensor:
-    """Record softgate's operator; in exports and on other devices, torch's operators."""
-    composed, exact = path(x) == "torch", decompositions.must_match_kernels(x)
+) -> tuple[torch.Tensor, ...]:
+    """Record softgate's operators; in exports and on other devices, torch's operators."""
+    first, wider = operands[0], arithmetic or ""
+    composed, exact = uses_torch(*operands), decompositions.must_match_kernels(first)
     key, values, form = arguments(
-        _constants, parameters, activation, quantity, arithmetic, x.dtype, composed, exact
+        _constants, parameters, function, quantity, arithmetic, first.dtype, composed, exact
     )
+    results: tuple[torch.Tensor, ...]
     if composed:
-        return getattr(decompositions.COMPILED, form)(x, *values)
-    return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
-
-
-def compiled_backward(
-    activation: Activation,
-    x: torch.Tensor,
-    grad: torch.Tensor,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> torch.Tensor:
-    """Return slope(x)·grad, recorded as by `compiled`."""
-    x, grad = torch.broadcast_tensors(x, grad)
-    composed, exact = path(x) == "torch", decompositions.must_match_kernels(x)
-    key, values, form = arguments(
-        _constants, parameters, activation, "slope", arithmetic, x.dtype, composed, exact
-    )
-    if composed:
-        return getattr(decompositions.COMPILED, form)(x, *values) * grad
-    return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
+        results = getattr(decompositions.COMPILED, form)(*operands, *values)
+        return results
+    known = torch.ops.softgate
+    if quantity != "backward":
+        evaluate = known.evaluate if len(operands) == 1 else known.evaluate_two
+        each = decompositions.orders_of(quantity, len(operands))
+        return tuple([evaluate(*operands, key, list(orders), values, wider) for orders in each])
+    if len(operands) == 2:
+        return (known.backward(*operands, key, values, wider),)
+    results = known.backward_two(*operands, key, values, wider)
+    return results
 
 
 def arguments(make: Callable[..., Any], parameters: Mapping[str, Any], *others: Any) -> Any:
@@ -116,7 +107,7 @@ def _read(make: Callable[..., Any], parameters: Mapping[str, Any], *others: Any)
 @constant_when_compiled
 def _constants(
     parameters: Mapping[str, float],
-    activation: Activation,
+    function: Activation,
     quantity: str,
     arithmetic: str | None,
     dtype: torch.dtype,
@@ -127,22 +118,16 @@ def _constants(
 
     Arguments are checked during tracing.
     """
-    bound = bind(activation, arithmetic, dict(parameters))
+    bound = bind(function, arithmetic, dict(parameters))
     bound.runner("value", dtype)
     prepare_sharding()
     if not composed:
         return key_for(bound), bound.values, ""
-    order, operator = QUANTITIES.index(quantity), None
-    if dtype.itemsize > 1:
-        operator = bound.forms.operator(ours)
+    preferred = not ours or decompositions.torch_preferred()
     # dynamo does not support dots in the names of attributes
-    name = f"form of {quantity} of {bound.key} with {bound.values} in {dtype}"
+    name = f"form of {quantity} of {bound.key} with {bound.values} in {dtype}, {preferred}"
     name = name.replace(".", "_point_")
-    if order == 0 and operator is not None:
-        name = f"operator of {name}"
-        setattr(decompositions.COMPILED, name, lambda x, *_: operator(x))
-    else:
-        setattr(decompositions.COMPILED, name, bound.forms.form(order, dtype))
+    setattr(decompositions.COMPILED, name, bound.forms.traced(quantity, dtype, ours))
     return bound.key, bound.values, name
 
 
@@ -204,16 +189,16 @@ def _probe() -> str | None:
     nodes: list[torch.fx.Node] = []
     expected: list[tuple[str, torch.Tensor, torch.Tensor]] = []
     for name, parameters, dtype in PROBED:
-        bound: BoundActivation = bind(functions()[name], None, parameters)
+        bound = bind(functions()[name], None, parameters)
         x = _probe_points(dtype)
         inputs = [graph.placeholder(f"x{len(examples) + i}") for i in range(2)]
         examples += (x, x.flip(0))
         rest = (f"{bound.key}{FINGERPRINT}{PROBE}{_fingerprint(bound)}", bound.values, "")
-        value = (inputs[0], rest[0], "value", *rest[1:])
+        value = (inputs[0], rest[0], [0], *rest[1:])
         nodes.append(graph.call_function(torch.ops.softgate.evaluate.default, value))
-        expected.append((name, x, bound.unary("value", x)))
+        expected.append((name, x, bound.compute("value", x)))
         nodes.append(graph.call_function(torch.ops.softgate.backward.default, (*inputs, *rest)))
-        expected.append((f"{name}.backward", x, bound.binary("backward", *examples[-2:])))
+        expected.append((f"{name}.backward", x, bound.compute("backward", *examples[-2:])))
     for i, node in enumerate(graph.find_nodes(op="placeholder")):
         node.meta["val"] = examples[i]
     for node, (_, _, exact) in zip(nodes, expected, strict=True):
@@ -254,27 +239,25 @@ def _fingerprint(bound: BoundFunction) -> str:
 def _register_lowerings() -> None:
     parts = private.inductor.get()
     assert parts is not None
-    for name, (tensors, quantity) in OPERATORS.items():
-        operator = getattr(torch.ops.softgate, name).default
-        if operator in _lowered:  # before an interrupt
+    for operator in OPERATORS:
+        overload = getattr(torch.ops.softgate, operator.name).default
+        if overload in _lowered:  # before an interrupt
             continue
-        opaque = parts.fallback_handler(operator, add_to_fallback_set=False)
-        lower = partial(_lower, opaque, tensors, quantity)
-        parts.register_lowering(operator, type_promotion_kind=None)(lower)
-        _lowered.append(operator)
+        opaque = parts.fallback_handler(overload, add_to_fallback_set=False)
+        lower = partial(_lower, opaque, operator)
+        parts.register_lowering(overload, type_promotion_kind=None)(lower)
+        _lowered.append(overload)
 
 
-def _lower(
-    opaque: Callable[..., Any], tensors: int, quantity: str | None, *arguments: Any, **options: Any
-) -> Any:
+def _lower(opaque: Callable[..., Any], operator: Operator, *arguments: Any, **options: Any) -> Any:
     """Return an operator's results as inductor's pointwise nodes, or as a call of the operator."""
     parts = private.inductor.get()
     assert parts is not None
-    operands = arguments[:tensors]
-    fused = None if options else _fused(quantity, operands, *arguments[tensors:])
+    fused = None if options else _fused(operator, arguments)
     if fused is None:
         return opaque(*arguments, **options)
     loop, parameters = fused
+    operands = arguments[: operator.tensors]
     results = [
         parts.make_pointwise(partial(inductor.emit, parts.ops, loop, parameters, index))(*operands)
         for index in range(len(loop.roots))
@@ -282,13 +265,10 @@ def _lower(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _fused(
-    quantity: str | None, operands: tuple[Any, ...], key: str, *rest: Any
-) -> tuple[Loop, dict[str, float]] | None:
+def _fused(operator: Operator, arguments: Sequence[Any]) -> tuple[Loop, dict[str, float]] | None:
     """Return the loop of an operator that is fused, and its parameters; None if it is called."""
-    if quantity is None:
-        quantity, *rest = rest  # type: ignore[assignment]
-    parameters, arithmetic = rest
+    operands, key = arguments[: operator.tensors], arguments[operator.tensors]
+    parameters, arithmetic = arguments[-2:]
     first = operands[0]
     alike = all(
         x.get_dtype() is first.get_dtype()
@@ -301,7 +281,8 @@ def _fused(
         return None
     if not fingerprint.startswith(PROBE) and differs() is not None:
         return None
-    route: Route = bound_of(key, parameters, arithmetic).route(quantity, first.get_dtype())
+    quantity, result = operator.quantity(arguments)
+    route = bound_of(key, parameters, arithmetic).route(quantity, first.get_dtype(), result)
     loop, values = route.loop()
     named = dict(zip(loop.parameters, values, strict=True))
     return (loop, named) if inductor.supports(loop, named) else None

@@ -21,7 +21,7 @@ from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.threads import SERIAL, run_rows
 
 from . import huge_pages, openmp, private
-from .decompositions import Decomposition
+from .decompositions import QUANTITIES, Decomposition
 from .huge_pages import empty_like
 from .small_tensors import Table
 
@@ -61,7 +61,8 @@ class BoundFunction:
     """A function with fixed parameters and its kernels, each looked up once per dtype."""
 
     __slots__ = (
-        "arithmetic", "fingerprint", "function", "key", "parameters", "runners", "tables", "values",
+        "arithmetic", "fingerprint", "forms", "from_output", "function", "in_rows", "key",
+        "parameters", "runners", "tables", "values",
     )  # fmt: skip
 
     def __init__(
@@ -70,47 +71,20 @@ class BoundFunction:
         self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
         self.key, self.values = key, [value for _, value in parameters]
         """The arguments of an operator that identify the function and its parameters."""
+        self.forms = Decomposition(function, parameters)
+        self.from_output = function.entry.can_save_output(dict(parameters))
         self.fingerprint: str | None = None
         """A hash of the formulas, once a compiled graph needs it."""
-        self.runners: dict[tuple[str, torch.dtype], Runner] = {}
+        self.runners: dict[tuple[str, torch.dtype, int | None], Runner] = {}
+        """The kernels of tensors in their own format, by quantity, dtype and the only result."""
         self.tables: defaultdict[str, Table] = defaultdict(Table)
         """The same kernels by quantity, for the operators of small tensors."""
+        self.in_rows: dict[tuple[str, torch.dtype], Route] = {}
 
     @property
     def arguments(self) -> tuple[str, list[float], str]:
         """The arguments of operators that follow the tensors."""
         return self.key, self.values, self.arithmetic or ""
-
-    def route(self, quantity: str, dtype: torch.dtype) -> Route:
-        """Return the route of tensors of `dtype`; raise if there is none."""
-        if dtype not in DTYPES:
-            raise TypeError(f"{self.function.name} of a {dtype} tensor: expected {ACCEPTED}")
-        values = dict(self.parameters)
-        return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values)
-
-    def runner(self, quantity: str, dtype: torch.dtype) -> Runner:
-        """Return the kernel for a quantity of tensors of `dtype`; raise if there is none."""
-        runner = self.runners.get((quantity, dtype))
-        if runner is None:
-            route = self.route(quantity, dtype)
-            runner = self.runners[quantity, dtype] = route.runner()
-            if route.results == 1:
-                self.tables[quantity].add(dtype, runner)
-        return runner
-
-
-class BoundActivation(BoundFunction):
-    """An activation with fixed parameters."""
-
-    __slots__ = ("forms", "from_output")
-    function: Activation
-
-    def __init__(
-        self, activation: Activation, key: str, parameters: Parameters, arithmetic: str | None
-    ) -> None:
-        super().__init__(activation, key, parameters, arithmetic)
-        self.forms = Decomposition(activation, parameters)
-        self.from_output = activation.entry.can_save_output(dict(parameters))
 
     def saves_output(self, dtype: torch.dtype) -> bool:
         """Return whether autograd saves the value, whose backward has the bits of the input's.
@@ -119,117 +93,91 @@ class BoundActivation(BoundFunction):
         """
         return self.from_output and dtype.itemsize > 1
 
-    def unary(self, quantity: str, x: torch.Tensor) -> torch.Tensor:
-        """Return a quantity at each element of a CPU tensor."""
-        if not x.is_contiguous() or x.is_neg():
-            x = dense(x)
-        runner = self.runners.get((quantity, x.dtype)) or self.runner(quantity, x.dtype)
-        out = empty_like(x)
-        run(runner, out, x)
-        return out
+    def route(self, quantity: str, dtype: torch.dtype, result: int | None = None) -> Route:
+        """Return the route of tensors of `dtype`; raise if there is none."""
+        if dtype not in DTYPES:
+            raise TypeError(f"{self.function.name} of a {dtype} tensor: expected {ACCEPTED}")
+        values = dict(self.parameters)
+        return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values, result)
 
-    def binary(self, quantity: str, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        """Return a quantity of two operands, such as slope·grad, for CPU tensors."""
-        runner = self.runners.get((quantity, x.dtype)) or self.runner(quantity, x.dtype)
-        if not (x.is_contiguous() and grad.is_contiguous()) or x.is_neg() or grad.is_neg():
-            x = dense(x)
-            grad = alike(grad, x)
-        elif x.shape != grad.shape or x.dtype is not grad.dtype:
-            grad = alike(grad, x)
-        out = empty_like(x)
-        run(runner, out, x, grad)
-        return out
+    def runner(self, quantity: str, dtype: torch.dtype, result: int | None = None) -> Runner | None:
+        """Return the kernel for a quantity of tensors of `dtype`; raise if there is none.
 
-    def in_place(self, x: torch.Tensor) -> None:
-        """Overwrite a CPU tensor with the value at each of its elements."""
-        runner = self.runner("value", x.dtype)
-        if dense(x) is x:
-            run(runner, x, x)
+        None if it is one of float64, to which tensors of 16 bits are converted. With `result`, the
+        kernel computes only that one of several results.
+        """
+        runner = self.runners.get((quantity, dtype, result))
+        if runner is None:
+            route = self.route(quantity, dtype, result)
+            if route.storage.bits == 8 * dtype.itemsize:
+                runner = self.runners[quantity, dtype, result] = route.runner()
+                if self.function.entry.results(quantity) == 1:
+                    self.tables[quantity].add(dtype, runner)
+        return runner
+
+    def compute(self, quantity: str, *operands: torch.Tensor, result: int | None = None) -> Any:
+        """Return the results of a quantity for CPU tensors: a tensor, or a tuple of several.
+
+        With `result`, that one of several. The operands have the shape and dtype of the first.
+        """
+        first = operands[0]
+        shape, dtype = first.shape, first.dtype
+        runner = self.runners.get((quantity, dtype, result)) or self.runner(quantity, dtype, result)
+        count = self.function.entry.results(quantity) if result is None else 1
+        results = tuple([empty_like(first) for _ in range(count)])
+        for x in operands:
+            if not x.is_contiguous() or x.is_neg() or x.shape != shape or x.dtype is not dtype:
+                self._fill(quantity, results, operands, result)
+                break
         else:
-            x.copy_(self.unary("value", x))
+            if runner is None:
+                self._fill(quantity, results, operands, result)
+            else:
+                run(runner, *results, *operands)
+        return results if count > 1 else results[0]
 
-
-class BoundGated(BoundFunction):
-    """A gated function with fixed parameters: two operands, one or two results."""
-
-    __slots__ = ("act", "factor", "in_rows")
-    function: Activation
-
-    def __init__(
-        self,
-        gated: Activation,
-        key: str,
-        parameters: Parameters,
-        arithmetic: str | None,
-        act: BoundActivation,
-        factor: BoundActivation | None,
-    ) -> None:
-        super().__init__(gated, key, parameters, arithmetic)
-        self.act, self.factor = act, factor
-        """The functions of gate and other operand, from which second derivatives are composed."""
-        self.in_rows: dict[tuple[str, torch.dtype], Route] = {}
-
-    def route(self, quantity: str, dtype: torch.dtype) -> Route:
-        """Return the route of tensors of `dtype`, of which the first is the gate."""
-        super().route(quantity, dtype)  # raises for a dtype without kernels
-        gate_first = self.function.bind(gate="first")
-        return gate_first.route(quantity, DTYPES[dtype], self.arithmetic, dict(self.parameters))
-
-    def value(self, gate: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """Return act(gate)·other for CPU tensors of one shape and dtype."""
-        return self.compute("value", gate, other)[0]
-
-    def compute(self, quantity: str, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the results of a quantity for CPU tensors of one shape and dtype."""
-        gate = operands[0]
-        count = self.function.entry.results(quantity)
-        results = tuple([empty_like(gate) for _ in range(count)])
-        runner = self.runners.get((quantity, gate.dtype))
-        if runner is not None and all(x.is_contiguous() and not x.is_neg() for x in operands):
+    def overwrite(self, quantity: str, results: Tensors, *operands: torch.Tensor) -> None:
+        """Write results over tensors, which may be operands."""
+        first = results[0]
+        runner = self.runner(quantity, first.dtype)
+        same = dense(first) is first and all(alike(x, first) is x for x in (*results, *operands))
+        if runner is not None and same:
             run(runner, *results, *operands)
-        else:
-            self.fill(quantity, results, operands)
-        return results
-
-    def in_place(self, gate: torch.Tensor, other: torch.Tensor) -> None:
-        """Overwrite the gate with act(gate)·other; both are contiguous CPU tensors of one dtype."""
-        route = self.route("value", gate.dtype)
-        if route.storage.bits == 8 * gate.dtype.itemsize:
-            run(route.runner(), gate, gate, other)
-        else:
-            gate.copy_(self.value(gate, other))
-
-    def fill(self, quantity: str, results: Tensors, operands: Tensors) -> None:
-        """Write the results of a quantity to tensors of one layout, for operands of any layout."""
-        route, dtype = self.route(quantity, results[0].dtype), results[0].dtype
-        if route.storage.bits != 8 * dtype.itemsize:  # 16 bits, but the kernel is for float64
-            wide = [empty_like(result, dtype=torch.float64) for result in results]
-            _over(route, wide, [x.double() for x in operands])
-            for result, wider in zip(results, wide, strict=True):
-                result.copy_(wider)
             return
-        self.runner(quantity, dtype)
-        _over(route, results, [x.resolve_neg() for x in operands])
+        computed = self.compute(quantity, *operands)
+        for result, new in zip(results, computed if len(results) > 1 else (computed,), strict=True):
+            result.copy_(new)
 
-    def halves(self, x: torch.Tensor, dim: int, gate_first: bool) -> torch.Tensor:
-        """Return act(gate)·other of the halves of a CPU tensor."""
+    def _fill(
+        self, quantity: str, results: Tensors, operands: Tensors, result: int | None = None
+    ) -> None:
+        """Write the results of a quantity to tensors of one layout, for operands of any layout."""
+        route = self.route(quantity, results[0].dtype, result)
+        if route.storage.bits != 8 * results[0].dtype.itemsize:  # 16 bits, the kernel is float64's
+            wide = [empty_like(narrow, dtype=torch.float64) for narrow in results]
+            _over(route, wide, [x.double() for x in operands])
+            for narrow, wider in zip(results, wide, strict=True):
+                narrow.copy_(wider)
+        else:
+            _over(route, results, [x.resolve_neg() for x in operands])
+
+    def halves(self, x: torch.Tensor, dim: int, swapped: bool) -> torch.Tensor:
+        """Return the value at the halves of a CPU tensor; the second is first if `swapped`."""
         shape = list(x.shape)
         shape[dim] //= 2
         out = huge_pages.advise(x.new_empty(shape))
-        if not self._over_rows("value", x, dim, gate_first, (out,)):
-            self.fill("value", (out,), halves(x, dim, gate_first))
+        if not self._over_rows("value", x, dim, swapped, (out,)):
+            self._fill("value", (out,), halves(x, dim, swapped))
         return out
 
-    def joined(
-        self, x: torch.Tensor, dim: int, gate_first: bool, grad: torch.Tensor
-    ) -> torch.Tensor:
+    def joined(self, x: torch.Tensor, dim: int, swapped: bool, grad: torch.Tensor) -> torch.Tensor:
         """Return the derivatives by both halves of `x` times `grad`, as one tensor like `x`."""
         if 2 * grad.numel() != x.numel():
             raise ValueError(f"grad has shape {tuple(grad.shape)}, and x {tuple(x.shape)}")
         result = empty_like(x, memory_format=torch.contiguous_format)
-        if not self._over_rows("backward", x, dim, gate_first, (grad,), result):
-            operands = (*halves(x, dim, gate_first), grad)
-            self.fill("backward", halves(result, dim, gate_first), operands)
+        if not self._over_rows("backward", x, dim, swapped, (grad,), result):
+            operands = (*halves(x, dim, swapped), grad)
+            self._fill("backward", halves(result, dim, swapped), operands)
         return result
 
     def _over_rows(
@@ -237,7 +185,7 @@ class BoundGated(BoundFunction):
         quantity: str,
         x: torch.Tensor,
         dim: int,
-        gate_first: bool,
+        swapped: bool,
         others: Tensors,
         whole: torch.Tensor | None = None,
     ) -> bool:
@@ -258,12 +206,12 @@ class BoundGated(BoundFunction):
             if route.storage.bits != 8 * item:
                 return False
             self.in_rows[quantity, dtype] = route
-        # A kernel's operands are its results, the gate, the other operand and the gradient.
+        # A kernel's operands are its results, the two of the function and the gradient.
         starts: list[int] = []
         for y in (x,) if whole is None else (whole, x):
             first = y.data_ptr()
             second = first + columns * item
-            starts += (first, second) if gate_first else (second, first)
+            starts += (second, first) if swapped else (first, second)
         blocks = [y.data_ptr() for y in others]
         apart, adjacent = [2 * columns] * len(starts), [columns] * len(others)
         if whole is None:
@@ -288,21 +236,20 @@ class BoundGated(BoundFunction):
             return f"input not copied, row by row{pages}"
         return f"input not copied{pages}"
 
-    def overwrite(self, grad: torch.Tensor, gate: torch.Tensor, other: torch.Tensor) -> Tensors:
-        """Return both derivatives times `grad`, that by the gate in place in `grad` if possible."""
-        route, operands = self.route("backward", grad.dtype), (gate, other, grad)
-        same_format = route.storage.bits == 8 * grad.dtype.itemsize
-        if not same_format or any(x.is_neg() or not x.is_contiguous() for x in operands):
-            return self.compute("backward", *operands)
-        by_other = empty_like(grad)
-        run(route.runner(), grad, by_other, *operands)
-        return grad, by_other
 
-
-def halves(x: torch.Tensor, dim: int, gate_first: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return both halves of `x`, the gate first."""
+def halves(x: torch.Tensor, dim: int, swapped: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return both halves of `x`, the second first if `swapped`."""
     first, second = x.chunk(2, dim)
-    return (first, second) if gate_first else (second, first)
+    return (second, first) if swapped else (first, second)
+
+
+def kernel_of(orders: Sequence[int]) -> tuple[str, int | None]:
+    """Return the quantity of a derivative that has a kernel, and which of several results it is.
+
+    `orders` is how often the function is differentiated by each operand.
+    """
+    order = sum(orders)
+    return QUANTITIES[order], orders[1] if len(orders) == 2 and order else None
 
 
 def of_result(size_bytes: int) -> str:

@@ -1,10 +1,13 @@
-"""An activation in torch operators: for other devices, for exported and traced graphs.
+"""A function in torch operators: for other devices, for exported and traced graphs.
 
 It is the definition or, where that loses digits, the kernel's formula if it has only arithmetic.
 Each order of derivative is a separate graph (see `lower.torch`). On other devices torch's fused
 operator for the same function is faster and is used instead. Exported graphs contain it only if its
 results equal those of the kernels: torch's gelu on a CPU has no tail, is NaN at -inf, and with
 AVX-512 is inf from 1.7e38 on. `prefer_torch_operators` exports it nevertheless.
+
+A gated function is the product of its activation and its factor, each with derivatives of its own,
+which are right in the tails. A user's formula of two operands is its definition.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from softgate.runtime.routes import Route
 
 Native = Callable[[torch.Tensor], torch.Tensor]
+Orders = tuple[int, ...]
 QUANTITIES = ("value", "slope", "curvature")
 """The quantities by order of derivative."""
 
@@ -93,34 +98,59 @@ def functionalizing() -> bool:
     return private.functionalizing.get()()
 
 
-class Decomposition:
-    """An activation with fixed parameters and its derivatives in torch operators."""
+def orders_of(quantity: str, operands: int) -> tuple[Orders, ...]:
+    """Return how often each result of a quantity is differentiated by each operand."""
+    order = QUANTITIES.index(quantity)
+    if operands == 1:
+        return ((order,),)
+    return tuple([(order - j, j) for j in range(order + 1)])
 
-    def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
-        self.activation, self.parameters = activation, parameters
-        self.native = native(activation, dict(parameters))
-        self._forms: dict[tuple[int, Format | None], Form | None] = {}
+
+class Decomposition:
+    """A function with fixed parameters and its derivatives in torch operators.
+
+    A derivative is named by how often it is differentiated by each operand.
+    """
+
+    def __init__(self, function: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
+        self.function, self.parameters = function, parameters
+        self.native = native(function, dict(parameters))
+        self.swapped = function.position(None) == "second"
+        """Whether the gate is the second operand."""
+        self.parts: tuple[Decomposition, Decomposition | None] | None = None
+        """Of a gated function, its activation and what is not the other operand itself."""
+        if function.gate_activation is not None:
+            factor = None if function.factor is None else Decomposition(function.factor, parameters)
+            self.parts = Decomposition(function.gate_activation, parameters), factor
+        self._forms: dict[tuple[Orders, Format | None], Form | None] = {}
 
     def operator(self, ours: bool) -> Native | None:
         """Return torch's fused operator for the value, or None if a softgate form is used.
 
         `ours` is whether results must equal the kernels': on the CPU and in exported graphs.
         """
-        same = self.activation.name in _SAME
+        same = self.function.name in _SAME
         return self.native if same or not ours or torch_preferred() else None
 
-    def form(self, order: int, dtype: torch.dtype) -> Form:
-        """Return a derivative (0: the value) as a function of tensors and the parameters.
+    def vanishes(self, orders: Orders) -> bool:
+        """Return whether a derivative is 0 everywhere: that by a factor, which is linear, twice."""
+        return self.parts is not None and orders[0 if self.swapped else 1] > 1
+
+    def form(self, orders: Orders, dtype: torch.dtype) -> Form:
+        """Return a derivative as a function of tensors and the parameters.
 
         The definition or, where that loses digits, the stable form if it has only arithmetic.
         """
+        order = sum(orders)
         if dtype.itemsize == 1 and order < len(QUANTITIES):
             return self._gathered(QUANTITIES[order], dtype)
+        if len(orders) == 2:
+            return self.defined(orders)
         fmt = FLOAT64 if dtype is torch.float64 else FLOAT32
-        key = (order, fmt)
+        key = (orders, fmt)
         if key not in self._forms:
             self._forms[key] = self._stable(order, fmt)
-        return self._forms[key] or self.defined(order)
+        return self._forms[key] or self.defined(orders)
 
     def _gathered(self, quantity: str, dtype: torch.dtype) -> Form:
         """Return a quantity of float8 tensors, gathered from its table of all inputs."""
@@ -136,40 +166,108 @@ class Decomposition:
 
     def _route(self, quantity: str, dtype: torch.dtype) -> Route:
         fmt = BYTE_FORMATS[str(dtype).removeprefix("torch.")]
-        return self.activation.route(quantity, dtype_of(fmt), None, dict(self.parameters))
+        return self.function.route(quantity, dtype_of(fmt), None, dict(self.parameters))
 
-    def times_slope(self, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        """Return slope(x)·grad in torch operators, differentiable; of float8 tensors it is not."""
-        if x.dtype.itemsize > 1:
-            return self(1, x) * grad
-        return self._gathered("backward", x.dtype)(x, grad)
+    def backward(self, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the derivatives by each operand times the last one, `grad`; differentiable.
 
-    def defined(self, order: int) -> Form:
+        Those of float8 tensors are not.
+        """
+        *inputs, grad = operands
+        if grad.dtype.itemsize == 1:
+            return (self._gathered("backward", grad.dtype)(*operands),)
+        if self.parts is None:
+            return tuple(self(orders, *inputs) * grad for orders in orders_of("slope", len(inputs)))
+        act, factor = self.parts
+        gate, other = reversed(inputs) if self.swapped else inputs
+        times = other if factor is None else factor((0,), other)
+        by_gate, by_other = act((1,), gate) * (times * grad), act((0,), gate) * grad
+        if factor is not None:
+            by_other = factor((1,), other) * by_other
+        return (by_other, by_gate) if self.swapped else (by_gate, by_other)
+
+    def traced(
+        self, quantity: str, dtype: torch.dtype, ours: bool
+    ) -> Callable[..., tuple[torch.Tensor, ...]]:
+        """Return a function of the operands and parameters that a compiler can read.
+
+        It returns the results as a tuple; `ours` is as in `operator`.
+        """
+        count = self.function.nin
+        if quantity == "backward":
+            slopes = self.traced("slope", dtype, ours)
+
+            def times_grad(*arguments: Any) -> tuple[torch.Tensor, ...]:
+                grad = arguments[count]
+                by_each = slopes(*arguments[:count], *arguments[count + 1 :])
+                return tuple([slope * grad for slope in by_each])
+
+            return times_grad
+        forms = [self._traced(orders, dtype, ours) for orders in orders_of(quantity, count)]
+
+        def results(*arguments: Any) -> tuple[torch.Tensor, ...]:
+            return tuple([form(*arguments) for form in forms])
+
+        return results
+
+    def _traced(self, orders: Orders, dtype: torch.dtype, ours: bool) -> Form:
+        if self.parts is not None:
+            return self._product(orders, dtype, ours)
+        operator = self.operator(ours) if not any(orders) and dtype.itemsize > 1 else None
+        return self.form(orders, dtype) if operator is None else lambda x, *_: operator(x)
+
+    def _product(self, orders: Orders, dtype: torch.dtype, ours: bool) -> Form:
+        """Return a derivative of a gated function, as a compiler can read it."""
+        assert self.parts is not None
+        act, factor = self.parts
+        swapped, (i, j) = self.swapped, reversed(orders) if self.swapped else orders
+        of_gate = act._traced((i,), dtype, ours)
+        of_other = None if factor is None else factor._traced((j,), dtype, ours)
+
+        def product(a: torch.Tensor, b: torch.Tensor, *values: float) -> torch.Tensor:
+            gate, other = (b, a) if swapped else (a, b)
+            if j > 1:
+                return torch.zeros_like(gate)
+            value = of_gate(gate, *values)
+            if of_other is not None:
+                return value * of_other(other, *values)
+            return value if j else value * other
+
+        return product
+
+    def defined(self, orders: Orders) -> Form:
         """Return a derivative of the definition, completed with its limits; differentiable."""
-        result = self._forms.get((order, None))
+        result = self._forms.get((orders, None))
         if result is None:
-            root, names = self._graph(order), tuple(name for name, _ in self.parameters)
-            made = form(guarded(root, dict(self.parameters)), names)
-            result = self._forms[order, None] = self._completed(made, order, root)
+            root, names = self._graph(orders), tuple(name for name, _ in self.parameters)
+            if len(orders) == 2:
+                made = form(root, names, self.function.entry.operands)
+                result = _widened(_with_nan(made), 2)
+            else:
+                made = form(guarded(root, dict(self.parameters)), names)
+                result = self._completed(made, orders[0], root)
+            self._forms[orders, None] = result
         return result
 
     def _completed(self, made: Form, order: int, root: Node) -> Form:
         """Return `made` corrected at ±inf, -0 and NaN, with 16-bit formats computed in float32."""
-        slope = self._graph(1) if order == 0 else None
-        wrong = edges(self.activation, order, root, slope, dict(self.parameters))
+        slope = self._graph((1,)) if order == 0 else None
+        wrong = edges(self.function, order, root, slope, dict(self.parameters))
         return _widened(with_edges(made, wrong))
 
-    def _graph(self, order: int) -> Node:
-        return self.activation.entry.derivative(*["x"] * order, in_operators=True)
+    def _graph(self, orders: Orders) -> Node:
+        entry = self.function.entry
+        repeated = (name for name, n in zip(entry.operands, orders, strict=True) for _ in range(n))
+        return entry.derivative(*repeated, in_operators=True)
 
     def _stable(self, order: int, fmt: Format) -> Form | None:
-        entry = self.activation.entry
+        entry = self.function.entry
         if entry.user is not None or order >= len(QUANTITIES):
             return None
         specification = Specification(entry, QUANTITIES[order], fmt, fmt, constants=self.parameters)
         root = arithmetic(trace(specification))
         if root is None or not loses_digits(
-            self.activation, order, self._graph(order), dict(self.parameters)
+            self.function, order, self._graph((order,)), dict(self.parameters)
         ):
             return None
         made = form(root)
@@ -177,6 +275,10 @@ class Decomposition:
 
     def describe(self, quantity: str, x: torch.Tensor) -> str:
         """Return a description of the operators that compute a quantity of a tensor."""
+        if self.parts is not None:
+            act, factor = self.parts
+            times = "the other operand" if factor is None else factor.function.name
+            return f"{act.function.name} in torch operators, times {times}"
         if x.dtype.itemsize == 1:
             return f"{self._route(quantity, x.dtype).describe()}, gathered by torch operators"
         if quantity == "value" and self.operator(must_match_kernels(x)) is not None:
@@ -186,23 +288,35 @@ class Decomposition:
             note = f", NaN at {' and '.join(wrong)}" if wrong else ""
             return f"torch's own operator{note}"
         order = 1 if quantity == "backward" else QUANTITIES.index(quantity)
-        if self.form(order, x.dtype) is not self.defined(order):
+        if self.function.nin == 2:
+            return "the definition in torch operators"
+        if self.form((order,), x.dtype) is not self.defined((order,)):
             return "the kernel's formula in torch operators"
         return "the definition in torch operators, its limits kept"
 
-    def evaluate(self, order: int, x: torch.Tensor) -> torch.Tensor:
+    def evaluate(self, orders: Orders, *operands: torch.Tensor) -> torch.Tensor:
         """Return a derivative in torch operators."""
-        return self.form(order, x.dtype)(x, *(value for _, value in self.parameters))
+        return self.form(orders, operands[0].dtype)(*operands, *(v for _, v in self.parameters))
 
-    def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
-        """Return a derivative (0: the value), itself differentiable by autograd."""
-        fused = order == 0 and x.dtype.itemsize > 1
-        operator = self.operator(must_match_kernels(x)) if fused else None
+    def __call__(self, orders: Orders, *operands: torch.Tensor) -> torch.Tensor:
+        """Return a derivative, itself differentiable by autograd."""
+        if self.parts is not None:
+            act, factor = self.parts
+            (i, j), (gate, other) = orders, operands
+            if self.swapped:
+                i, j, gate, other = j, i, other, gate
+            if self.vanishes(orders):
+                return torch.zeros_like(gate)
+            if factor is not None:
+                return act((i,), gate) * factor((j,), other)
+            return act((i,), gate) if j else act((i,), gate) * other
+        fused = not any(orders) and operands[0].dtype.itemsize > 1
+        operator = self.operator(must_match_kernels(operands[0])) if fused else None
         if operator is not None:
-            return operator(x)
+            return operator(*operands)
         if torch.jit.is_tracing() or functionalizing():
-            return self.evaluate(order, x)
-        result: torch.Tensor = Derivative.apply(x, self, order)
+            return self.evaluate(orders, *operands)
+        result: torch.Tensor = Derivative.apply(Named(self, orders), *operands)
         return result
 
 
@@ -211,15 +325,26 @@ def must_match_kernels(x: torch.Tensor) -> bool:
     return on_cpu(x) or exporting()
 
 
-def _widened(made: Form) -> Form:
+def _widened(made: Form, operands: int = 1) -> Form:
     """Return a form that computes formats of at most 16 bits in float32 and rounds once."""
 
-    def wide(x: torch.Tensor, *parameters: float) -> torch.Tensor:
-        if x.dtype.itemsize <= 2:
-            return made(x.float(), *parameters).to(x.dtype)
-        return made(x, *parameters)
+    def wide(x: torch.Tensor, *others: Any) -> torch.Tensor:
+        if x.dtype.itemsize > 2:
+            return made(x, *others)
+        rest = [y.float() for y in others[: operands - 1]]
+        return made(x.float(), *rest, *others[operands - 1 :]).to(x.dtype)
 
     return wide
+
+
+def _with_nan(made: Form) -> Form:
+    """Return a form of two operands that is NaN where one of them is, as kernels are."""
+
+    def kept(a: torch.Tensor, b: torch.Tensor, *parameters: float) -> torch.Tensor:
+        result = torch.where(torch.isnan(b), b, made(a, b, *parameters))
+        return torch.where(torch.isnan(a), a, result)
+
+    return kept
 
 
 def native(activation: Activation, parameters: Mapping[str, float]) -> Native | None:
@@ -233,36 +358,61 @@ def native(activation: Activation, parameters: Mapping[str, float]) -> Native | 
     return None if make is None else make(**parameters)
 
 
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A derivative by its orders; torch's rule for vmap would take a tuple apart."""
+
+    forms: Decomposition
+    orders: Orders
+
+    def along(self, position: int, operands: Any, change: torch.Tensor) -> torch.Tensor:
+        """Return `change` times the derivative of one order more by the operand at `position`."""
+        if change.dtype.itemsize == 1 and not any(self.orders):
+            (result,) = self.forms.backward(*operands, change)
+            return result
+        further = Named(self.forms, more(self.orders, position))
+        return change * Derivative.apply(further, *operands)
+
+
 class Derivative(torch.autograd.Function):
-    """A derivative of a definition; its derivative is the graph of the next order."""
+    """A derivative of a definition; its derivatives are the graphs of the next order."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: torch.Tensor, forms: Decomposition, order: int) -> torch.Tensor:
+    def forward(named: Named, *operands: torch.Tensor) -> torch.Tensor:
         """Evaluate the graph of this order."""
-        result = forms.evaluate(order, x)
-        return result.clone() if result is x else result
+        result = named.forms.evaluate(named.orders, *operands)
+        return result.clone() if any(result is x for x in operands) else result
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Save the input for reverse and forward mode."""
-        x, ctx.forms, ctx.order = inputs
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
+        """Save the operands for reverse and forward mode."""
+        ctx.named, *operands = inputs
+        ctx.save_for_backward(*operands)
+        ctx.save_for_forward(*operands)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        """Return `grad` times the next derivative."""
-        return Derivative.jvp(ctx, grad), None, None
+        """Return `grad` times the next derivatives."""
+        operands, needed = ctx.saved_tensors, ctx.needs_input_grad[1:]
+        each = [
+            ctx.named.along(k, operands, grad) if need else None for k, need in enumerate(needed)
+        ]
+        return None, *each
 
     @staticmethod
-    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
-        """Return the tangent times the next derivative."""
-        (x,) = ctx.saved_tensors
-        if x.dtype.itemsize == 1 and ctx.order == 0:
-            return ctx.forms.times_slope(x, tangent)
-        return tangent * Derivative.apply(x, ctx.forms, ctx.order + 1)
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> torch.Tensor:
+        """Return the sum of the tangents times the next derivatives."""
+        operands = ctx.saved_tensors
+        changes = [ctx.named.along(k, operands, t) for k, t in enumerate(tangents) if t is not None]
+        result: torch.Tensor = sum(changes[1:], changes[0])
+        return result
+
+
+def more(orders: Orders, position: int) -> Orders:
+    """Return the orders of a derivative differentiated once more by one operand."""
+    return tuple([order + (k == position) for k, order in enumerate(orders)])
 
 
 NEAR = np.ldexp(1.0, np.arange(-30, 61))

@@ -62,6 +62,12 @@ def path(x: torch.Tensor) -> str:
     return "kernel" if ours else "torch"
 
 
+def uses_torch(*tensors: torch.Tensor) -> bool:
+    """Return whether torch's operators compute for these tensors."""
+    device = tensors[0].device
+    return any(path(x) == "torch" or x.device != device for x in tensors)
+
+
 _INTEGER = ("hard_tanh", "relu", "relu6")
 
 

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from . import check_dtype, evaluate, private
-from .cpu_kernels import BoundActivation, dense, run
+from . import evaluate, private
+from .cpu_kernels import BoundFunction
 from .dispatch import is_integer, plain
-from .eager import ActivationFunction, straight, times_slope
+from .eager import straight, times_slope
 from .operators import bind
 
 if TYPE_CHECKING:
@@ -29,28 +29,29 @@ _views = private.views.get()
 class InPlace(torch.autograd.Function):
     """The value in the memory of the input, where it is saved for the gradient."""
 
-    backward = ActivationFunction.backward
-
     @staticmethod
-    def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
+    def forward(ctx: Any, x: Tensor, bound: BoundFunction) -> Tensor:
         """Run the kernel in place."""
-        bound.in_place(x)
+        bound.overwrite("value", (x,), x)
         ctx.mark_dirty(x)
         ctx.save_for_backward(x)
         ctx.bound = bound
         return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        """Return slope·grad."""
+        (saved,) = ctx.saved_tensors
+        return times_slope(ctx.bound, saved, grad), None
 
 
 class InPlaceWithCopy(torch.autograd.Function):
     """The value at `copy`, written over `x`, of which `copy` is a copy made by autograd."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, copy: Tensor, bound: BoundActivation) -> Tensor:
+    def forward(ctx: Any, x: Tensor, copy: Tensor, bound: BoundFunction) -> Tensor:
         """Run the kernel from the copy into `x`."""
-        if dense(x) is x and copy.stride() == x.stride():
-            run(bound.runner("value", x.dtype), x, copy)
-        else:
-            x.copy_(bound.unary("value", copy))
+        bound.overwrite("value", (x,), copy)
         ctx.mark_dirty(x)
         ctx.save_for_backward(copy)
         ctx.bound = bound
@@ -87,11 +88,11 @@ def overwrite(
     if is_dynamo_compiling() or not plain(x):
         source = x.clone() if recorded else x
         return x.copy_(evaluate(activation, "value", source, parameters=parameters))
-    bound: BoundActivation = bind(activation, None, parameters)
-    check_dtype(bound, x)
+    bound = bind(activation, None, parameters)
+    bound.route("value", x.dtype)  # raises for a dtype without a kernel
     _check_writable(name, x)
     if not recorded:
-        bound.in_place(x)
+        bound.overwrite("value", (x,), x)
         torch.autograd.graph.increment_version(x)
         return x
     if _views is not None and bound.saves_output(x.dtype):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,12 +22,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
-from . import gated as gated_calls
+from ..block_arguments import with_gate
 from . import huge_pages, private
-from .cpu_kernels import DTYPES, BoundActivation, run
-from .dispatch import all_plain, path, plain
+from .compiled import key_for
+from .cpu_kernels import DTYPES
+from .dispatch import all_plain, path, plain, uses_torch
 from .eager import partials, times_slope
 from .operators import bind
+from .private import constant_when_compiled
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -52,20 +55,26 @@ class HiddenLayer:
         """Return the gradient of each input that needs one; `grad` may be overwritten."""
         if len(inputs) == 1:
             return (_times_slope(self.function, *inputs, grad) if needs[0] else None,)
-        pair = self.function.backward(*inputs, grad)
-        return tuple(x if needed else None for x, needed in zip(pair, needs, strict=True))
+        if uses_torch(*inputs) or any(x.dtype is not grad.dtype for x in inputs):
+            pair = self.function.backward(*inputs, grad)
+            return tuple(x if needed else None for x, needed in zip(pair, needs, strict=True))
+        bound = bind(self.function, None, {})
+        if all(needs) and not torch.is_grad_enabled() and all_plain(grad, *inputs):
+            results = (grad, huge_pages.empty_like(grad))
+            bound.overwrite("backward", results, *inputs, grad)
+            return results
+        return partials(bound, inputs, grad, needs)
 
     def overwrite(self, *inputs: Tensor) -> None:
         """Write the hidden layer over the first of plain, contiguous tensors of one dtype."""
-        bind(self.function, None, {}).in_place(*inputs)
+        bind(self.function, None, {}).overwrite("value", inputs[:1], *inputs)
 
     def keeps_one(self) -> bool:
         """Return whether torch saves no more than one tensor for each input.
 
         That is so where the gradient needs only the value, which the product saves anyway.
         """
-        bound = bind(self.function, None, {})
-        return isinstance(bound, BoundActivation) and bound.from_output
+        return bind(self.function, None, {}).from_output
 
 
 class GatedHiddenLayer(HiddenLayer):
@@ -74,25 +83,25 @@ class GatedHiddenLayer(HiddenLayer):
     def value(self, *inputs: Tensor) -> Tensor:
         """Return activation(gate)·up."""
         gate, up = inputs
+        result: Tensor
         if gate.dtype == up.dtype:
             if is_dynamo_compiling():
-                named = gated_calls.constants_for(self.function)
-                if named is not None and not gated_calls.composes(gate, up):
-                    return torch.ops.softgate.gated(gate, up, *named, "")
-            elif (bound := gated_calls.gated_with(self.function)) is not None:
-                return gated_calls.product(bound, gate, up)
+                known = _operator_of(self.function)
+                if known is not None and not uses_torch(gate, up):
+                    key, values = known
+                    result = torch.ops.softgate.evaluate_two(gate, up, key, [0, 0], values, "")
+                    return result
+            elif (function := _with_gate(self.function)) is not None:
+                result = function(gate, up)
+                return result
         return _times(self.function(gate), up)
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return slope(gate)·grad·up and activation(gate)·grad."""
         gate, up = inputs
-        bound = gated_calls.gated_with(self.function)
-        if bound is not None and gate.dtype == up.dtype == grad.dtype and path(gate) == "kernel":
-            if not needs[0]:
-                return None, gated_calls.product(bound, gate, grad)
-            if _alone(gate, grad) and plain(up):
-                return tuple(bound.overwrite(grad, gate, up))
-            return partials(bound, gate, up, grad)
+        function = _with_gate(self.function)
+        if function is not None and gate.dtype == up.dtype == grad.dtype:
+            return HiddenLayer(function).pull(grad, needs, *inputs)
         grad_up = _times(self.function(gate), grad) if needs[1] else None
         if not needs[0]:
             return None, grad_up
@@ -101,16 +110,32 @@ class GatedHiddenLayer(HiddenLayer):
     def overwrite(self, *inputs: Tensor) -> None:
         """Write activation(gate)·up over gate."""
         gate, up = inputs
-        bound = gated_calls.gated_with(self.function)
-        if bound is not None:
-            bound.in_place(gate, up)
+        function = _with_gate(self.function)
+        if function is not None:
+            HiddenLayer(function).overwrite(gate, up)
         else:
-            bind(self.function, None, {}).in_place(gate)
+            HiddenLayer(self.function).overwrite(gate)
             gate.mul_(up)
 
     def keeps_one(self) -> bool:
         """Return False: torch saves the gate, its value, up and their product."""
         return False
+
+
+_with_gate = lru_cache(maxsize=256)(with_gate)
+
+
+@constant_when_compiled
+def _operator_of(activation: Activation) -> tuple[str, list[float]] | None:
+    """Return how an operator refers to the catalogue's activation(a)·b; None if there is none.
+
+    torch.compile cannot call a function that it has not found in the user's objects.
+    """
+    function = _with_gate(activation)
+    if function is None:
+        return None
+    bound = bind(function, None, {})
+    return key_for(bound), bound.values
 
 
 class RecomputedLinear(torch.autograd.Function):
@@ -161,7 +186,7 @@ class RecomputedLinear(torch.autograd.Function):
 def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
     """Return slope(h)·grad, in place in `grad` if no graph is recorded."""
     if _alone(h, grad) and h.is_contiguous() and grad.is_contiguous():
-        run(bind(activation, None, {}).runner("backward", h.dtype), grad, h, grad)
+        bind(activation, None, {}).overwrite("backward", (grad,), h, grad)
         return grad
     if path(h) == "kernel":
         return times_slope(bind(activation, None, {}), h, grad)

@@ -188,9 +188,10 @@ def _check(operators: Operators) -> None:
                 raise Changed(f"{kind} is not declined")
 
 
-def describe(quantity: str, x: torch.Tensor) -> str:
-    """Return how the kernel of a plain tensor is called, to be appended to its description."""
-    if quantity != "value" or x.numel() >= SERIAL or not x.is_contiguous():
+def describe(quantity: str, *tensors: torch.Tensor) -> str:
+    """Return how the kernel of plain tensors is called, to be appended to its description."""
+    small = all(x.numel() < SERIAL and x.is_contiguous() for x in tensors)
+    if quantity != "value" or not small:
         return ""
     if operators.reason:
         return f", called by Python ({operators})"

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import handle_torch_function
 
-from softgate.frameworks.torch.gated import gate_and_other
+from softgate.frameworks.torch.operands import Operands
 from softgate.runtime.activation import Activation
 from softgate.torch import functional
 
@@ -170,7 +170,8 @@ def _split_softgate(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> GatedCa
     axis, position = options.pop("axis", None), options.pop("gate", None)
     if not {"out", "arithmetic"}.isdisjoint(options):
         return None
-    gate, other = gate_and_other(function, tuple(operands), axis, position)
+    a, b = Operands.of(function, tuple(operands), axis, position, backward=False).tensors
+    gate, other = (a, b) if function.position(None) == "first" else (b, a)
     parameters = {**function.parameters, **options}
     act = function.gate_activation.bind(**parameters)
     if function.factor is not None:
