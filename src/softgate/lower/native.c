@@ -75,6 +75,88 @@ int64_t run_row_chunks(Chunks *job) {
     return process(job, words[0], distances, (char *const *)(distances + OPERANDS));
 }
 
+/* ---- Blocks: short rows, which are copied together where they are not dense ---- */
+
+/* Elements of which those of all operands fit in L1 cache; shorter rows are computed together; bytes
+   up to which a loop is faster than memcpy. */
+enum { BLOCK = 512, LONG_ROW = 64, FEW_BYTES = 24 };
+void *memcpy(void *restrict, const void *restrict, size_t);
+
+typedef int64_t __attribute__((aligned(1))) Unaligned8;
+typedef int32_t __attribute__((aligned(1))) Unaligned4;
+typedef int16_t __attribute__((aligned(1))) Unaligned2;
+#define COPY(type) \
+    for (int64_t i = 0; i < count; i++) \
+        *(type *)(to + i * to_step) = *(const type *)(from + i * from_step);
+static __attribute__((noinline)) void copy(const char *from, int64_t from_step, char *to,
+                                           int64_t to_step, int64_t size, int64_t count) {
+    if (size == 1)
+        COPY(char)
+    else if (size == 2)
+        COPY(Unaligned2)
+    else if (size == 4)
+        COPY(Unaligned4)
+    else
+        COPY(Unaligned8)
+}
+
+/* Of an operand: the distance between rows and the size of an element, in bytes. */
+typedef struct {
+    int64_t distance, item;
+} Layout;
+
+/* Copy rows of adjacent elements: few bytes as numbers of at most 8, many by memcpy. */
+INLINE void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t length,
+                      int64_t rows) {
+    if (length > FEW_BYTES) {
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(to + i * to_step, from + i * from_step, length);
+        return;
+    }
+    int64_t size = 1;
+    while (size < 8 && length % (2 * size) == 0)
+        size *= 2;
+    for (int64_t i = 0; i < length; i += size)
+        copy(from + i, from_step, to + i, to_step, size, rows);
+}
+
+/* `next`, `count` and `step` count rows. The length of a row, the layouts and the addresses of the
+   operands follow the job, results first. */
+int64_t run_row_blocks(Chunks *job) {
+    char *places[OPERANDS];
+    int64_t buffers[OPERANDS][BLOCK];
+    const int64_t *words = (const int64_t *)(job + 1), columns = words[0];
+    const Layout *layouts = (const Layout *)(words + 1);
+    char *const *bases = (char *const *)(layouts + OPERANDS);
+    int64_t rows = columns < LONG_ROW ? BLOCK / columns : 1, mode = allow_subnormals();
+    int64_t start, done = 0;
+    while ((start = __atomic_fetch_add(&job->next, job->step, __ATOMIC_RELAXED)) < job->count) {
+        int64_t end = MIN(job->count, start + job->step), height;
+        for (int64_t row = start; row < end; row += height) {
+            height = MIN(rows, end - row);
+            for (int64_t k = 0; k < OPERANDS; k++) {
+                int64_t distance = layouts[k].distance, length = columns * layouts[k].item;
+                char *place = bases[k] + row * distance;
+                int64_t dense = height == 1 || distance == length;
+                places[k] = dense ? place : (char *)buffers[k];
+                if (!dense && k >= RESULTS)
+                    copy_rows(place, distance, places[k], length, length, height);
+            }
+            call(job->kernel, places, job->constants, height * columns, OPERANDS);
+            for (int64_t k = 0; k < RESULTS; k++) {
+                int64_t distance = layouts[k].distance, length = columns * layouts[k].item;
+                if (places[k] == (char *)buffers[k])
+                    copy_rows(places[k], length, bases[k] + row * distance, distance, length, height);
+            }
+        }
+        done += end - start;
+    }
+    set_mode(mode);
+    return done;
+}
+
+/* ---- Threads ---- */
+
 /* A caller looks so often for the end of other threads, some 50 us, before it sleeps between looks.
    A thread that comes before the caller sleeps so often, and then leaves. */
 enum { SPINS = 1 << 15, SLEEPS = 20 };
@@ -417,7 +499,7 @@ void tf_serve(Worker *worker) {
    record for their values; where they vary, the kernel reads them as arrays. */
 
 extern const int64_t PARAMETERS;
-enum { UNIFORM, VARYING, SHARE, DONE = 1, BLOCK = 512 };
+enum { UNIFORM, VARYING, SHARE, DONE = 1 };
 
 typedef struct {
     int64_t current, varying; /* the record used last, that for parameters that vary; 0 at first */
@@ -457,24 +539,6 @@ static int64_t ask(const Call *c, int64_t reason, char *const *args) {
     int64_t answer = 0;
     serve(reason, c->data, args, c->steps, c->count, &answer);
     return answer;
-}
-
-typedef int64_t __attribute__((aligned(1))) Unaligned8;
-typedef int32_t __attribute__((aligned(1))) Unaligned4;
-typedef int16_t __attribute__((aligned(1))) Unaligned2;
-#define COPY(type) \
-    for (int64_t i = 0; i < count; i++) \
-        *(type *)(to + i * to_step) = *(const type *)(from + i * from_step);
-static __attribute__((noinline)) void copy(const char *from, int64_t from_step, char *to,
-                                           int64_t to_step, int64_t size, int64_t count) {
-    if (size == 1)
-        COPY(char)
-    else if (size == 2)
-        COPY(Unaligned2)
-    else if (size == 4)
-        COPY(Unaligned4)
-    else
-        COPY(Unaligned8)
 }
 
 /* The place in `args` of the kernel's k-th operand; its results are first. */

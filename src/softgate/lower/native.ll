@@ -1,7 +1,8 @@
-; From native.c, sha256 c562ff19ca876cfc7e82f449b2e793592c2912df9126be65fac0019cfd8ba8bd, by tools/compile_native.py with clang 14.
+; From native.c, sha256 1c107d16ed8d3c6782e5a9c9c6dd548d6e5911d652958eecb0898eb5596723fe, by tools/compile_native.py with clang 14.
 
 %struct.Slot = type { ptr, ptr, ptr, i64, i64, i64, i64 }
 %struct.Chunks = type { i64, i64, i64, i64, ptr, ptr }
+%struct.Layout = type { i64, i64 }
 %struct.TfJob = type { ptr, %struct.Chunks, [8 x ptr] }
 %struct.TfKernel = type { ptr, ptr, ptr, i64, i64, i64, i64 }
 %struct.Worker = type { i64, [7 x i64], [8 x i64] }
@@ -29,6 +30,7 @@
 %struct.XLA_FFI_Future_SetAvailable_Args = type { i64, ptr, ptr }
 
 @OPERANDS = external constant i64, align 8
+@RESULTS = external constant i64, align 8
 @DURATION = external constant i64, align 8
 @stubs = internal constant [64 x ptr] [ptr @stub000, ptr @stub001, ptr @stub002, ptr @stub003, ptr @stub004, ptr @stub005, ptr @stub006, ptr @stub007, ptr @stub010, ptr @stub011, ptr @stub012, ptr @stub013, ptr @stub014, ptr @stub015, ptr @stub016, ptr @stub017, ptr @stub020, ptr @stub021, ptr @stub022, ptr @stub023, ptr @stub024, ptr @stub025, ptr @stub026, ptr @stub027, ptr @stub030, ptr @stub031, ptr @stub032, ptr @stub033, ptr @stub034, ptr @stub035, ptr @stub036, ptr @stub037, ptr @stub040, ptr @stub041, ptr @stub042, ptr @stub043, ptr @stub044, ptr @stub045, ptr @stub046, ptr @stub047, ptr @stub050, ptr @stub051, ptr @stub052, ptr @stub053, ptr @stub054, ptr @stub055, ptr @stub056, ptr @stub057, ptr @stub060, ptr @stub061, ptr @stub062, ptr @stub063, ptr @stub064, ptr @stub065, ptr @stub066, ptr @stub067, ptr @stub070, ptr @stub071, ptr @stub072, ptr @stub073, ptr @stub074, ptr @stub075, ptr @stub076, ptr @stub077], align 8
 @slots = internal global [64 x %struct.Slot] zeroinitializer, align 8
@@ -36,7 +38,6 @@
 @.str.1 = private unnamed_addr constant [8 x i8] c"process\00", align 1
 @PROCESS = external constant i64, align 8
 @.str.2 = private unnamed_addr constant [81 x i8] c"a softgate kernel of another process: save the function, not its optimised graph\00", align 1
-@RESULTS = external constant i64, align 8
 @POOL = external constant i64, align 8
 @MIN_BYTES = external constant i64, align 8
 @INPUTS = external constant i64, align 8
@@ -50,12 +51,12 @@
 @TENSORS = external constant i64, align 8
 @FAST_PATH = external constant i64, align 8
 @ITEM = external constant i64, align 8
+@FLUSH = external constant i64, align 8
 @XLA_MAJOR = external constant i64, align 8
 @XLA_MINOR = external constant i64, align 8
 @XLA_HAS_STATE = external constant i64, align 8
 @.str.3 = private unnamed_addr constant [70 x i8] c"softgate: the number of operands or results is not that of the target\00", align 1
 @.str.4 = private unnamed_addr constant [55 x i8] c"the operands of a softgate kernel have different sizes\00", align 1
-@FLUSH = external constant i64, align 8
 @NONE = external constant i64, align 8
 
 define i64 @run_chunks(ptr noundef %0) nounwind {
@@ -286,6 +287,489 @@ define i64 @run_row_chunks(ptr noundef %0) nounwind {
   %17 = call i64 @process(ptr noundef %9, i64 noundef %12, ptr noundef %13, ptr noundef %16)
   ret i64 %17
 }
+
+define i64 @run_row_blocks(ptr noundef %0) nounwind {
+  %2 = alloca ptr, align 8
+  %3 = alloca ptr, align 8
+  %4 = alloca i64, align 8
+  %5 = alloca i64, align 8
+  %6 = alloca ptr, align 8
+  %7 = alloca i64, align 8
+  %8 = alloca ptr, align 8
+  %9 = alloca ptr, align 8
+  %10 = alloca i64, align 8
+  %11 = alloca i64, align 8
+  %12 = alloca i64, align 8
+  %13 = alloca i64, align 8
+  %14 = alloca i64, align 8
+  %15 = alloca i64, align 8
+  %16 = alloca i64, align 8
+  %17 = alloca i64, align 8
+  %18 = alloca i64, align 8
+  %19 = alloca i64, align 8
+  %20 = alloca i64, align 8
+  %21 = alloca i64, align 8
+  %22 = alloca ptr, align 8
+  %23 = alloca i64, align 8
+  %24 = alloca i64, align 8
+  %25 = alloca i64, align 8
+  %26 = alloca i64, align 8
+  store ptr %0, ptr %2, align 8
+  %27 = load i64, ptr @OPERANDS, align 8
+  %28 = call ptr @llvm.stacksave()
+  store ptr %28, ptr %3, align 8
+  %29 = alloca ptr, i64 %27, align 8
+  store i64 %27, ptr %4, align 8
+  %30 = load i64, ptr @OPERANDS, align 8
+  %31 = alloca [512 x i64], i64 %30, align 8
+  store i64 %30, ptr %5, align 8
+  %32 = load ptr, ptr %2, align 8
+  %33 = getelementptr inbounds %struct.Chunks, ptr %32, i64 1
+  store ptr %33, ptr %6, align 8
+  %34 = load ptr, ptr %6, align 8
+  %35 = getelementptr inbounds i64, ptr %34, i64 0
+  %36 = load i64, ptr %35, align 8
+  store i64 %36, ptr %7, align 8
+  %37 = load ptr, ptr %6, align 8
+  %38 = getelementptr inbounds i64, ptr %37, i64 1
+  store ptr %38, ptr %8, align 8
+  %39 = load ptr, ptr %8, align 8
+  %40 = load i64, ptr @OPERANDS, align 8
+  %41 = getelementptr inbounds %struct.Layout, ptr %39, i64 %40
+  store ptr %41, ptr %9, align 8
+  %42 = load i64, ptr %7, align 8
+  %43 = icmp slt i64 %42, 64
+  br i1 %43, label %44, label %47
+
+44:
+  %45 = load i64, ptr %7, align 8
+  %46 = sdiv i64 512, %45
+  br label %48
+
+47:
+  br label %48
+
+48:
+  %49 = phi i64 [ %46, %44 ], [ 1, %47 ]
+  store i64 %49, ptr %10, align 8
+  %50 = call i64 @allow_subnormals()
+  store i64 %50, ptr %11, align 8
+  store i64 0, ptr %13, align 8
+  br label %51
+
+51:
+  %52 = load ptr, ptr %2, align 8
+  %53 = getelementptr inbounds %struct.Chunks, ptr %52, i32 0, i32 0
+  %54 = load ptr, ptr %2, align 8
+  %55 = getelementptr inbounds %struct.Chunks, ptr %54, i32 0, i32 2
+  %56 = load i64, ptr %55, align 8
+  store i64 %56, ptr %14, align 8
+  %57 = load i64, ptr %14, align 8
+  %58 = atomicrmw add ptr %53, i64 %57 monotonic, align 8
+  store i64 %58, ptr %15, align 8
+  %59 = load i64, ptr %15, align 8
+  store i64 %59, ptr %12, align 8
+  %60 = load ptr, ptr %2, align 8
+  %61 = getelementptr inbounds %struct.Chunks, ptr %60, i32 0, i32 1
+  %62 = load i64, ptr %61, align 8
+  %63 = icmp slt i64 %59, %62
+  br i1 %63, label %64, label %237
+
+64:
+  %65 = load ptr, ptr %2, align 8
+  %66 = getelementptr inbounds %struct.Chunks, ptr %65, i32 0, i32 1
+  %67 = load i64, ptr %66, align 8
+  %68 = load i64, ptr %12, align 8
+  %69 = load ptr, ptr %2, align 8
+  %70 = getelementptr inbounds %struct.Chunks, ptr %69, i32 0, i32 2
+  %71 = load i64, ptr %70, align 8
+  %72 = add nsw i64 %68, %71
+  %73 = icmp slt i64 %67, %72
+  br i1 %73, label %74, label %78
+
+74:
+  %75 = load ptr, ptr %2, align 8
+  %76 = getelementptr inbounds %struct.Chunks, ptr %75, i32 0, i32 1
+  %77 = load i64, ptr %76, align 8
+  br label %84
+
+78:
+  %79 = load i64, ptr %12, align 8
+  %80 = load ptr, ptr %2, align 8
+  %81 = getelementptr inbounds %struct.Chunks, ptr %80, i32 0, i32 2
+  %82 = load i64, ptr %81, align 8
+  %83 = add nsw i64 %79, %82
+  br label %84
+
+84:
+  %85 = phi i64 [ %77, %74 ], [ %83, %78 ]
+  store i64 %85, ptr %16, align 8
+  %86 = load i64, ptr %12, align 8
+  store i64 %86, ptr %18, align 8
+  br label %87
+
+87:
+  %88 = load i64, ptr %18, align 8
+  %89 = load i64, ptr %16, align 8
+  %90 = icmp slt i64 %88, %89
+  br i1 %90, label %91, label %231
+
+91:
+  %92 = load i64, ptr %10, align 8
+  %93 = load i64, ptr %16, align 8
+  %94 = load i64, ptr %18, align 8
+  %95 = sub nsw i64 %93, %94
+  %96 = icmp slt i64 %92, %95
+  br i1 %96, label %97, label %99
+
+97:
+  %98 = load i64, ptr %10, align 8
+  br label %103
+
+99:
+  %100 = load i64, ptr %16, align 8
+  %101 = load i64, ptr %18, align 8
+  %102 = sub nsw i64 %100, %101
+  br label %103
+
+103:
+  %104 = phi i64 [ %98, %97 ], [ %102, %99 ]
+  store i64 %104, ptr %17, align 8
+  store i64 0, ptr %19, align 8
+  br label %105
+
+105:
+  %106 = load i64, ptr %19, align 8
+  %107 = load i64, ptr @OPERANDS, align 8
+  %108 = icmp slt i64 %106, %107
+  br i1 %108, label %109, label %171
+
+109:
+  %110 = load ptr, ptr %8, align 8
+  %111 = load i64, ptr %19, align 8
+  %112 = getelementptr inbounds %struct.Layout, ptr %110, i64 %111
+  %113 = getelementptr inbounds %struct.Layout, ptr %112, i32 0, i32 0
+  %114 = load i64, ptr %113, align 8
+  store i64 %114, ptr %20, align 8
+  %115 = load i64, ptr %7, align 8
+  %116 = load ptr, ptr %8, align 8
+  %117 = load i64, ptr %19, align 8
+  %118 = getelementptr inbounds %struct.Layout, ptr %116, i64 %117
+  %119 = getelementptr inbounds %struct.Layout, ptr %118, i32 0, i32 1
+  %120 = load i64, ptr %119, align 8
+  %121 = mul nsw i64 %115, %120
+  store i64 %121, ptr %21, align 8
+  %122 = load ptr, ptr %9, align 8
+  %123 = load i64, ptr %19, align 8
+  %124 = getelementptr inbounds ptr, ptr %122, i64 %123
+  %125 = load ptr, ptr %124, align 8
+  %126 = load i64, ptr %18, align 8
+  %127 = load i64, ptr %20, align 8
+  %128 = mul nsw i64 %126, %127
+  %129 = getelementptr inbounds i8, ptr %125, i64 %128
+  store ptr %129, ptr %22, align 8
+  %130 = load i64, ptr %17, align 8
+  %131 = icmp eq i64 %130, 1
+  br i1 %131, label %136, label %132
+
+132:
+  %133 = load i64, ptr %20, align 8
+  %134 = load i64, ptr %21, align 8
+  %135 = icmp eq i64 %133, %134
+  br label %136
+
+136:
+  %137 = phi i1 [ true, %109 ], [ %135, %132 ]
+  %138 = zext i1 %137 to i32
+  %139 = sext i32 %138 to i64
+  store i64 %139, ptr %23, align 8
+  %140 = load i64, ptr %23, align 8
+  %141 = icmp ne i64 %140, 0
+  br i1 %141, label %142, label %144
+
+142:
+  %143 = load ptr, ptr %22, align 8
+  br label %148
+
+144:
+  %145 = load i64, ptr %19, align 8
+  %146 = getelementptr inbounds [512 x i64], ptr %31, i64 %145
+  %147 = getelementptr inbounds [512 x i64], ptr %146, i64 0, i64 0
+  br label %148
+
+148:
+  %149 = phi ptr [ %143, %142 ], [ %147, %144 ]
+  %150 = load i64, ptr %19, align 8
+  %151 = getelementptr inbounds ptr, ptr %29, i64 %150
+  store ptr %149, ptr %151, align 8
+  %152 = load i64, ptr %23, align 8
+  %153 = icmp ne i64 %152, 0
+  br i1 %153, label %167, label %154
+
+154:
+  %155 = load i64, ptr %19, align 8
+  %156 = load i64, ptr @RESULTS, align 8
+  %157 = icmp sge i64 %155, %156
+  br i1 %157, label %158, label %167
+
+158:
+  %159 = load ptr, ptr %22, align 8
+  %160 = load i64, ptr %20, align 8
+  %161 = load i64, ptr %19, align 8
+  %162 = getelementptr inbounds ptr, ptr %29, i64 %161
+  %163 = load ptr, ptr %162, align 8
+  %164 = load i64, ptr %21, align 8
+  %165 = load i64, ptr %21, align 8
+  %166 = load i64, ptr %17, align 8
+  call void @copy_rows(ptr noundef %159, i64 noundef %160, ptr noundef %163, i64 noundef %164, i64 noundef %165, i64 noundef %166)
+  br label %167
+
+167:
+  br label %168
+
+168:
+  %169 = load i64, ptr %19, align 8
+  %170 = add nsw i64 %169, 1
+  store i64 %170, ptr %19, align 8
+  br label %105
+
+171:
+  %172 = load ptr, ptr %2, align 8
+  %173 = getelementptr inbounds %struct.Chunks, ptr %172, i32 0, i32 4
+  %174 = load ptr, ptr %173, align 8
+  %175 = load ptr, ptr %2, align 8
+  %176 = getelementptr inbounds %struct.Chunks, ptr %175, i32 0, i32 5
+  %177 = load ptr, ptr %176, align 8
+  %178 = load i64, ptr %17, align 8
+  %179 = load i64, ptr %7, align 8
+  %180 = mul nsw i64 %178, %179
+  %181 = load i64, ptr @OPERANDS, align 8
+  call void @call(ptr noundef %174, ptr noundef %29, ptr noundef %177, i64 noundef %180, i64 noundef %181)
+  store i64 0, ptr %24, align 8
+  br label %182
+
+182:
+  %183 = load i64, ptr %24, align 8
+  %184 = load i64, ptr @RESULTS, align 8
+  %185 = icmp slt i64 %183, %184
+  br i1 %185, label %186, label %226
+
+186:
+  %187 = load ptr, ptr %8, align 8
+  %188 = load i64, ptr %24, align 8
+  %189 = getelementptr inbounds %struct.Layout, ptr %187, i64 %188
+  %190 = getelementptr inbounds %struct.Layout, ptr %189, i32 0, i32 0
+  %191 = load i64, ptr %190, align 8
+  store i64 %191, ptr %25, align 8
+  %192 = load i64, ptr %7, align 8
+  %193 = load ptr, ptr %8, align 8
+  %194 = load i64, ptr %24, align 8
+  %195 = getelementptr inbounds %struct.Layout, ptr %193, i64 %194
+  %196 = getelementptr inbounds %struct.Layout, ptr %195, i32 0, i32 1
+  %197 = load i64, ptr %196, align 8
+  %198 = mul nsw i64 %192, %197
+  store i64 %198, ptr %26, align 8
+  %199 = load i64, ptr %24, align 8
+  %200 = getelementptr inbounds ptr, ptr %29, i64 %199
+  %201 = load ptr, ptr %200, align 8
+  %202 = load i64, ptr %24, align 8
+  %203 = getelementptr inbounds [512 x i64], ptr %31, i64 %202
+  %204 = getelementptr inbounds [512 x i64], ptr %203, i64 0, i64 0
+  %205 = icmp eq ptr %201, %204
+  br i1 %205, label %206, label %222
+
+206:
+  %207 = load i64, ptr %24, align 8
+  %208 = getelementptr inbounds ptr, ptr %29, i64 %207
+  %209 = load ptr, ptr %208, align 8
+  %210 = load i64, ptr %26, align 8
+  %211 = load ptr, ptr %9, align 8
+  %212 = load i64, ptr %24, align 8
+  %213 = getelementptr inbounds ptr, ptr %211, i64 %212
+  %214 = load ptr, ptr %213, align 8
+  %215 = load i64, ptr %18, align 8
+  %216 = load i64, ptr %25, align 8
+  %217 = mul nsw i64 %215, %216
+  %218 = getelementptr inbounds i8, ptr %214, i64 %217
+  %219 = load i64, ptr %25, align 8
+  %220 = load i64, ptr %26, align 8
+  %221 = load i64, ptr %17, align 8
+  call void @copy_rows(ptr noundef %209, i64 noundef %210, ptr noundef %218, i64 noundef %219, i64 noundef %220, i64 noundef %221)
+  br label %222
+
+222:
+  br label %223
+
+223:
+  %224 = load i64, ptr %24, align 8
+  %225 = add nsw i64 %224, 1
+  store i64 %225, ptr %24, align 8
+  br label %182
+
+226:
+  br label %227
+
+227:
+  %228 = load i64, ptr %17, align 8
+  %229 = load i64, ptr %18, align 8
+  %230 = add nsw i64 %229, %228
+  store i64 %230, ptr %18, align 8
+  br label %87
+
+231:
+  %232 = load i64, ptr %16, align 8
+  %233 = load i64, ptr %12, align 8
+  %234 = sub nsw i64 %232, %233
+  %235 = load i64, ptr %13, align 8
+  %236 = add nsw i64 %235, %234
+  store i64 %236, ptr %13, align 8
+  br label %51
+
+237:
+  %238 = load i64, ptr %11, align 8
+  call void @set_mode(i64 noundef %238)
+  %239 = load i64, ptr %13, align 8
+  %240 = load ptr, ptr %3, align 8
+  call void @llvm.stackrestore(ptr %240)
+  ret i64 %239
+}
+
+declare ptr @llvm.stacksave() nounwind
+
+define internal i64 @allow_subnormals() alwaysinline nounwind {
+  %1 = alloca i64, align 8
+  %2 = call i64 @get_mode()
+  store i64 %2, ptr %1, align 8
+  %3 = load i64, ptr %1, align 8
+  %4 = load i64, ptr @FLUSH, align 8
+  %5 = xor i64 %4, -1
+  %6 = and i64 %3, %5
+  call void @set_mode(i64 noundef %6)
+  %7 = load i64, ptr %1, align 8
+  ret i64 %7
+}
+
+define internal void @copy_rows(ptr noundef %0, i64 noundef %1, ptr noundef %2, i64 noundef %3, i64 noundef %4, i64 noundef %5) alwaysinline nounwind {
+  %7 = alloca ptr, align 8
+  %8 = alloca i64, align 8
+  %9 = alloca ptr, align 8
+  %10 = alloca i64, align 8
+  %11 = alloca i64, align 8
+  %12 = alloca i64, align 8
+  %13 = alloca i64, align 8
+  %14 = alloca i64, align 8
+  %15 = alloca i64, align 8
+  store ptr %0, ptr %7, align 8
+  store i64 %1, ptr %8, align 8
+  store ptr %2, ptr %9, align 8
+  store i64 %3, ptr %10, align 8
+  store i64 %4, ptr %11, align 8
+  store i64 %5, ptr %12, align 8
+  %16 = load i64, ptr %11, align 8
+  %17 = icmp sgt i64 %16, 24
+  br i1 %17, label %18, label %40
+
+18:
+  store i64 0, ptr %13, align 8
+  br label %19
+
+19:
+  %20 = load i64, ptr %13, align 8
+  %21 = load i64, ptr %12, align 8
+  %22 = icmp slt i64 %20, %21
+  br i1 %22, label %23, label %39
+
+23:
+  %24 = load ptr, ptr %9, align 8
+  %25 = load i64, ptr %13, align 8
+  %26 = load i64, ptr %10, align 8
+  %27 = mul nsw i64 %25, %26
+  %28 = getelementptr inbounds i8, ptr %24, i64 %27
+  %29 = load ptr, ptr %7, align 8
+  %30 = load i64, ptr %13, align 8
+  %31 = load i64, ptr %8, align 8
+  %32 = mul nsw i64 %30, %31
+  %33 = getelementptr inbounds i8, ptr %29, i64 %32
+  %34 = load i64, ptr %11, align 8
+  %35 = call ptr @memcpy(ptr noundef %28, ptr noundef %33, i64 noundef %34)
+  br label %36
+
+36:
+  %37 = load i64, ptr %13, align 8
+  %38 = add nsw i64 %37, 1
+  store i64 %38, ptr %13, align 8
+  br label %19
+
+39:
+  br label %75
+
+40:
+  store i64 1, ptr %14, align 8
+  br label %41
+
+41:
+  %42 = load i64, ptr %14, align 8
+  %43 = icmp slt i64 %42, 8
+  br i1 %43, label %44, label %50
+
+44:
+  %45 = load i64, ptr %11, align 8
+  %46 = load i64, ptr %14, align 8
+  %47 = mul nsw i64 2, %46
+  %48 = srem i64 %45, %47
+  %49 = icmp eq i64 %48, 0
+  br label %50
+
+50:
+  %51 = phi i1 [ false, %41 ], [ %49, %44 ]
+  br i1 %51, label %52, label %55
+
+52:
+  %53 = load i64, ptr %14, align 8
+  %54 = mul nsw i64 %53, 2
+  store i64 %54, ptr %14, align 8
+  br label %41
+
+55:
+  store i64 0, ptr %15, align 8
+  br label %56
+
+56:
+  %57 = load i64, ptr %15, align 8
+  %58 = load i64, ptr %11, align 8
+  %59 = icmp slt i64 %57, %58
+  br i1 %59, label %60, label %75
+
+60:
+  %61 = load ptr, ptr %7, align 8
+  %62 = load i64, ptr %15, align 8
+  %63 = getelementptr inbounds i8, ptr %61, i64 %62
+  %64 = load i64, ptr %8, align 8
+  %65 = load ptr, ptr %9, align 8
+  %66 = load i64, ptr %15, align 8
+  %67 = getelementptr inbounds i8, ptr %65, i64 %66
+  %68 = load i64, ptr %10, align 8
+  %69 = load i64, ptr %14, align 8
+  %70 = load i64, ptr %12, align 8
+  call void @copy(ptr noundef %63, i64 noundef %64, ptr noundef %67, i64 noundef %68, i64 noundef %69, i64 noundef %70)
+  br label %71
+
+71:
+  %72 = load i64, ptr %14, align 8
+  %73 = load i64, ptr %15, align 8
+  %74 = add nsw i64 %73, %72
+  store i64 %74, ptr %15, align 8
+  br label %56
+
+75:
+  ret void
+}
+
+declare void @call(ptr noundef, ptr noundef, ptr noundef, i64 noundef, i64 noundef)
+
+declare void @set_mode(i64 noundef)
+
+declare void @llvm.stackrestore(ptr) nounwind
 
 define void @run_on_thread(ptr noundef %0, ptr noundef %1, ptr noundef %2, i64 noundef %3) nounwind {
   %5 = alloca ptr, align 8
@@ -930,19 +1414,6 @@ declare void @TF_OpKernelContext_Failure(ptr noundef, ptr noundef)
 
 declare ptr @TF_TensorData(ptr noundef)
 
-define internal i64 @allow_subnormals() alwaysinline nounwind {
-  %1 = alloca i64, align 8
-  %2 = call i64 @get_mode()
-  store i64 %2, ptr %1, align 8
-  %3 = load i64, ptr %1, align 8
-  %4 = load i64, ptr @FLUSH, align 8
-  %5 = xor i64 %4, -1
-  %6 = and i64 %3, %5
-  call void @set_mode(i64 noundef %6)
-  %7 = load i64, ptr %1, align 8
-  ret i64 %7
-}
-
 define internal void @tf_run(ptr noundef %0, i64 noundef %1) nounwind {
   %3 = alloca ptr, align 8
   %4 = alloca i64, align 8
@@ -1083,8 +1554,6 @@ define internal void @tf_run(ptr noundef %0, i64 noundef %1) nounwind {
 91:
   ret void
 }
-
-declare void @set_mode(i64 noundef)
 
 declare void @TF_DeleteTensor(ptr noundef)
 
@@ -1373,8 +1842,6 @@ define void @ufunc_loop(ptr noundef %0, ptr noundef %1, ptr noundef %2, ptr noun
   unreachable
 }
 
-declare ptr @llvm.stacksave() nounwind
-
 define internal i64 @find_and_compute(ptr noundef %0, i64 noundef %1, i64 noundef %2) alwaysinline nounwind {
   %4 = alloca ptr, align 8
   %5 = alloca i64, align 8
@@ -1511,8 +1978,6 @@ declare i32 @PyThreadState_SetAsyncExc(i64 noundef, i64 noundef)
 declare i64 @PyThread_get_thread_ident()
 
 declare void @PyGILState_Release(i32 noundef)
-
-declare void @llvm.stackrestore(ptr) nounwind
 
 define ptr @call_method(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) nounwind {
   %5 = alloca ptr, align 8
@@ -2251,7 +2716,186 @@ define void @column_sums(ptr noalias noundef %0, ptr noalias noundef %1, ptr noa
 
 declare double @load(ptr noundef, i64 noundef)
 
-declare void @call(ptr noundef, ptr noundef, ptr noundef, i64 noundef, i64 noundef)
+declare i64 @get_mode()
+
+declare ptr @memcpy(ptr noundef, ptr noundef, i64 noundef)
+
+define internal void @copy(ptr noundef %0, i64 noundef %1, ptr noundef %2, i64 noundef %3, i64 noundef %4, i64 noundef %5) noinline nounwind {
+  %7 = alloca ptr, align 8
+  %8 = alloca i64, align 8
+  %9 = alloca ptr, align 8
+  %10 = alloca i64, align 8
+  %11 = alloca i64, align 8
+  %12 = alloca i64, align 8
+  %13 = alloca i64, align 8
+  %14 = alloca i64, align 8
+  %15 = alloca i64, align 8
+  %16 = alloca i64, align 8
+  store ptr %0, ptr %7, align 8
+  store i64 %1, ptr %8, align 8
+  store ptr %2, ptr %9, align 8
+  store i64 %3, ptr %10, align 8
+  store i64 %4, ptr %11, align 8
+  store i64 %5, ptr %12, align 8
+  %17 = load i64, ptr %11, align 8
+  %18 = icmp eq i64 %17, 1
+  br i1 %18, label %19, label %40
+
+19:
+  store i64 0, ptr %13, align 8
+  br label %20
+
+20:
+  %21 = load i64, ptr %13, align 8
+  %22 = load i64, ptr %12, align 8
+  %23 = icmp slt i64 %21, %22
+  br i1 %23, label %24, label %39
+
+24:
+  %25 = load ptr, ptr %7, align 8
+  %26 = load i64, ptr %13, align 8
+  %27 = load i64, ptr %8, align 8
+  %28 = mul nsw i64 %26, %27
+  %29 = getelementptr inbounds i8, ptr %25, i64 %28
+  %30 = load i8, ptr %29, align 1
+  %31 = load ptr, ptr %9, align 8
+  %32 = load i64, ptr %13, align 8
+  %33 = load i64, ptr %10, align 8
+  %34 = mul nsw i64 %32, %33
+  %35 = getelementptr inbounds i8, ptr %31, i64 %34
+  store i8 %30, ptr %35, align 1
+  br label %36
+
+36:
+  %37 = load i64, ptr %13, align 8
+  %38 = add nsw i64 %37, 1
+  store i64 %38, ptr %13, align 8
+  br label %20
+
+39:
+  br label %111
+
+40:
+  %41 = load i64, ptr %11, align 8
+  %42 = icmp eq i64 %41, 2
+  br i1 %42, label %43, label %64
+
+43:
+  store i64 0, ptr %14, align 8
+  br label %44
+
+44:
+  %45 = load i64, ptr %14, align 8
+  %46 = load i64, ptr %12, align 8
+  %47 = icmp slt i64 %45, %46
+  br i1 %47, label %48, label %63
+
+48:
+  %49 = load ptr, ptr %7, align 8
+  %50 = load i64, ptr %14, align 8
+  %51 = load i64, ptr %8, align 8
+  %52 = mul nsw i64 %50, %51
+  %53 = getelementptr inbounds i8, ptr %49, i64 %52
+  %54 = load i16, ptr %53, align 1
+  %55 = load ptr, ptr %9, align 8
+  %56 = load i64, ptr %14, align 8
+  %57 = load i64, ptr %10, align 8
+  %58 = mul nsw i64 %56, %57
+  %59 = getelementptr inbounds i8, ptr %55, i64 %58
+  store i16 %54, ptr %59, align 1
+  br label %60
+
+60:
+  %61 = load i64, ptr %14, align 8
+  %62 = add nsw i64 %61, 1
+  store i64 %62, ptr %14, align 8
+  br label %44
+
+63:
+  br label %110
+
+64:
+  %65 = load i64, ptr %11, align 8
+  %66 = icmp eq i64 %65, 4
+  br i1 %66, label %67, label %88
+
+67:
+  store i64 0, ptr %15, align 8
+  br label %68
+
+68:
+  %69 = load i64, ptr %15, align 8
+  %70 = load i64, ptr %12, align 8
+  %71 = icmp slt i64 %69, %70
+  br i1 %71, label %72, label %87
+
+72:
+  %73 = load ptr, ptr %7, align 8
+  %74 = load i64, ptr %15, align 8
+  %75 = load i64, ptr %8, align 8
+  %76 = mul nsw i64 %74, %75
+  %77 = getelementptr inbounds i8, ptr %73, i64 %76
+  %78 = load i32, ptr %77, align 1
+  %79 = load ptr, ptr %9, align 8
+  %80 = load i64, ptr %15, align 8
+  %81 = load i64, ptr %10, align 8
+  %82 = mul nsw i64 %80, %81
+  %83 = getelementptr inbounds i8, ptr %79, i64 %82
+  store i32 %78, ptr %83, align 1
+  br label %84
+
+84:
+  %85 = load i64, ptr %15, align 8
+  %86 = add nsw i64 %85, 1
+  store i64 %86, ptr %15, align 8
+  br label %68
+
+87:
+  br label %109
+
+88:
+  store i64 0, ptr %16, align 8
+  br label %89
+
+89:
+  %90 = load i64, ptr %16, align 8
+  %91 = load i64, ptr %12, align 8
+  %92 = icmp slt i64 %90, %91
+  br i1 %92, label %93, label %108
+
+93:
+  %94 = load ptr, ptr %7, align 8
+  %95 = load i64, ptr %16, align 8
+  %96 = load i64, ptr %8, align 8
+  %97 = mul nsw i64 %95, %96
+  %98 = getelementptr inbounds i8, ptr %94, i64 %97
+  %99 = load i64, ptr %98, align 1
+  %100 = load ptr, ptr %9, align 8
+  %101 = load i64, ptr %16, align 8
+  %102 = load i64, ptr %10, align 8
+  %103 = mul nsw i64 %101, %102
+  %104 = getelementptr inbounds i8, ptr %100, i64 %103
+  store i64 %99, ptr %104, align 1
+  br label %105
+
+105:
+  %106 = load i64, ptr %16, align 8
+  %107 = add nsw i64 %106, 1
+  store i64 %107, ptr %16, align 8
+  br label %89
+
+108:
+  br label %109
+
+109:
+  br label %110
+
+110:
+  br label %111
+
+111:
+  ret void
+}
 
 define internal ptr @stub000(ptr noundef %0) nounwind {
   %2 = alloca ptr, align 8
@@ -3398,8 +4042,6 @@ declare i64 @TF_TensorByteSize(ptr noundef)
 
 declare ptr @TF_AllocateOutput(ptr noundef, i32 noundef, i32 noundef, ptr noundef, i32 noundef, i64 noundef, ptr noundef)
 
-declare i64 @get_mode()
-
 declare i32 @sem_post(ptr noundef)
 
 declare i32 @sched_yield()
@@ -4081,183 +4723,6 @@ define internal i64 @place_of(i64 noundef %0) alwaysinline nounwind {
 16:
   %17 = phi i64 [ %11, %6 ], [ %15, %12 ]
   ret i64 %17
-}
-
-define internal void @copy(ptr noundef %0, i64 noundef %1, ptr noundef %2, i64 noundef %3, i64 noundef %4, i64 noundef %5) noinline nounwind {
-  %7 = alloca ptr, align 8
-  %8 = alloca i64, align 8
-  %9 = alloca ptr, align 8
-  %10 = alloca i64, align 8
-  %11 = alloca i64, align 8
-  %12 = alloca i64, align 8
-  %13 = alloca i64, align 8
-  %14 = alloca i64, align 8
-  %15 = alloca i64, align 8
-  %16 = alloca i64, align 8
-  store ptr %0, ptr %7, align 8
-  store i64 %1, ptr %8, align 8
-  store ptr %2, ptr %9, align 8
-  store i64 %3, ptr %10, align 8
-  store i64 %4, ptr %11, align 8
-  store i64 %5, ptr %12, align 8
-  %17 = load i64, ptr %11, align 8
-  %18 = icmp eq i64 %17, 1
-  br i1 %18, label %19, label %40
-
-19:
-  store i64 0, ptr %13, align 8
-  br label %20
-
-20:
-  %21 = load i64, ptr %13, align 8
-  %22 = load i64, ptr %12, align 8
-  %23 = icmp slt i64 %21, %22
-  br i1 %23, label %24, label %39
-
-24:
-  %25 = load ptr, ptr %7, align 8
-  %26 = load i64, ptr %13, align 8
-  %27 = load i64, ptr %8, align 8
-  %28 = mul nsw i64 %26, %27
-  %29 = getelementptr inbounds i8, ptr %25, i64 %28
-  %30 = load i8, ptr %29, align 1
-  %31 = load ptr, ptr %9, align 8
-  %32 = load i64, ptr %13, align 8
-  %33 = load i64, ptr %10, align 8
-  %34 = mul nsw i64 %32, %33
-  %35 = getelementptr inbounds i8, ptr %31, i64 %34
-  store i8 %30, ptr %35, align 1
-  br label %36
-
-36:
-  %37 = load i64, ptr %13, align 8
-  %38 = add nsw i64 %37, 1
-  store i64 %38, ptr %13, align 8
-  br label %20
-
-39:
-  br label %111
-
-40:
-  %41 = load i64, ptr %11, align 8
-  %42 = icmp eq i64 %41, 2
-  br i1 %42, label %43, label %64
-
-43:
-  store i64 0, ptr %14, align 8
-  br label %44
-
-44:
-  %45 = load i64, ptr %14, align 8
-  %46 = load i64, ptr %12, align 8
-  %47 = icmp slt i64 %45, %46
-  br i1 %47, label %48, label %63
-
-48:
-  %49 = load ptr, ptr %7, align 8
-  %50 = load i64, ptr %14, align 8
-  %51 = load i64, ptr %8, align 8
-  %52 = mul nsw i64 %50, %51
-  %53 = getelementptr inbounds i8, ptr %49, i64 %52
-  %54 = load i16, ptr %53, align 1
-  %55 = load ptr, ptr %9, align 8
-  %56 = load i64, ptr %14, align 8
-  %57 = load i64, ptr %10, align 8
-  %58 = mul nsw i64 %56, %57
-  %59 = getelementptr inbounds i8, ptr %55, i64 %58
-  store i16 %54, ptr %59, align 1
-  br label %60
-
-60:
-  %61 = load i64, ptr %14, align 8
-  %62 = add nsw i64 %61, 1
-  store i64 %62, ptr %14, align 8
-  br label %44
-
-63:
-  br label %110
-
-64:
-  %65 = load i64, ptr %11, align 8
-  %66 = icmp eq i64 %65, 4
-  br i1 %66, label %67, label %88
-
-67:
-  store i64 0, ptr %15, align 8
-  br label %68
-
-68:
-  %69 = load i64, ptr %15, align 8
-  %70 = load i64, ptr %12, align 8
-  %71 = icmp slt i64 %69, %70
-  br i1 %71, label %72, label %87
-
-72:
-  %73 = load ptr, ptr %7, align 8
-  %74 = load i64, ptr %15, align 8
-  %75 = load i64, ptr %8, align 8
-  %76 = mul nsw i64 %74, %75
-  %77 = getelementptr inbounds i8, ptr %73, i64 %76
-  %78 = load i32, ptr %77, align 1
-  %79 = load ptr, ptr %9, align 8
-  %80 = load i64, ptr %15, align 8
-  %81 = load i64, ptr %10, align 8
-  %82 = mul nsw i64 %80, %81
-  %83 = getelementptr inbounds i8, ptr %79, i64 %82
-  store i32 %78, ptr %83, align 1
-  br label %84
-
-84:
-  %85 = load i64, ptr %15, align 8
-  %86 = add nsw i64 %85, 1
-  store i64 %86, ptr %15, align 8
-  br label %68
-
-87:
-  br label %109
-
-88:
-  store i64 0, ptr %16, align 8
-  br label %89
-
-89:
-  %90 = load i64, ptr %16, align 8
-  %91 = load i64, ptr %12, align 8
-  %92 = icmp slt i64 %90, %91
-  br i1 %92, label %93, label %108
-
-93:
-  %94 = load ptr, ptr %7, align 8
-  %95 = load i64, ptr %16, align 8
-  %96 = load i64, ptr %8, align 8
-  %97 = mul nsw i64 %95, %96
-  %98 = getelementptr inbounds i8, ptr %94, i64 %97
-  %99 = load i64, ptr %98, align 1
-  %100 = load ptr, ptr %9, align 8
-  %101 = load i64, ptr %16, align 8
-  %102 = load i64, ptr %10, align 8
-  %103 = mul nsw i64 %101, %102
-  %104 = getelementptr inbounds i8, ptr %100, i64 %103
-  store i64 %99, ptr %104, align 1
-  br label %105
-
-105:
-  %106 = load i64, ptr %16, align 8
-  %107 = add nsw i64 %106, 1
-  store i64 %107, ptr %16, align 8
-  br label %89
-
-108:
-  br label %109
-
-109:
-  br label %110
-
-110:
-  br label %111
-
-111:
-  ret void
 }
 
 declare void @Py_IncRef(ptr noundef)

@@ -159,6 +159,12 @@ def compile_chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]
     return compile_module(build_chunk_loop(operands, rows), 1, 0)
 
 
+def compile_block_loop(results: int, operands: int) -> Callable[..., None]:
+    """Compile run_row_blocks(job) for kernels with `operands` operands, results first."""
+    module = build("run_row_blocks", {"RESULTS": results, "OPERANDS": operands}, [operands])
+    return compile_module(module, 1, 0)
+
+
 def compile_on_thread(sleep: int, duration: int) -> Callable[..., None]:
     """Compile run_on_thread(state, function, job, is_caller).
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from softgate.catalogue import Entry
-from softgate.formula.formats import BYTE_FORMATS, FORMATS, dtype_of, format_of
+from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, dtype_of, format_of
 
 from . import array_calls, arrays, kernels, parameters, ufunc, vectorcall
 from .arrays import Array
@@ -27,8 +27,10 @@ Parameters = tuple[tuple[str, float], ...]
 
 MOST_ROUTES = 128
 """Routes that a function keeps; one of a 16-bit format may hold a table of 128 kB."""
-SHORT = 1024
-"""Arrays of fewer elements are passed to the ufunc whatever their strides."""
+SHORT = 1 << 15
+"""Arrays of fewer elements are passed to the ufunc whatever their strides: a plan takes longer."""
+LARGE = 1 << 17
+"""From this many elements on a plan takes less time than it saves where parameters are arrays."""
 NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))
 """The dtypes that have kernels."""
 POSITIONS = ("first", "second")
@@ -197,6 +199,19 @@ class Activation:
             self._routes[key] = route
         return route
 
+    def varying_route(
+        self, quantity: str, dtype: np.dtype[Any], arithmetic: str | None
+    ) -> Route | None:
+        """Return the route for parameters of each element; None for fewer than 32 bits."""
+        key, storage = ("varying", quantity, dtype.num, arithmetic), format_of(dtype)
+        if storage is None or storage.bits < 32:
+            return None
+        route = self._routes.get(key)
+        if route is None:
+            wider = FLOAT64 if arithmetic else None
+            route = self._routes[key] = Route(self.entry, quantity, storage, wider, varying=True)
+        return route
+
     def check_parameters(self, passed: Mapping[str, Any]) -> Parameters:
         """Return all parameters, defaults filled in, as a hashable key; raise if one is invalid."""
         return tuple(parameters.checked(self.entry, passed).items())
@@ -352,7 +367,20 @@ class Activation:
         keywords: dict[str, Any],
     ) -> Any:
         """Return the results of a call of any operands."""
-        # NumPy arrays that the ufunc takes as they are need no plan.
+        # NumPy arrays that the ufunc takes as they are need no plan, nor do the halves of one.
+        if (
+            self.nin == 2
+            and len(operands) == 1 + (quantity == "backward")
+            and quantity != "curvature"
+            and arithmetic is None
+            and not keywords
+            and _alike(*operands)
+            and operands[0].itemsize > 1
+            and operands[0].ndim
+        ):
+            result = array_calls.over_halves(self, quantity, operands, out)
+            if result is not None:
+                return result
         if (
             arithmetic is None
             and len(operands) == self.nin + (quantity == "backward")
@@ -363,11 +391,13 @@ class Activation:
             )
             and keywords.keys() <= self._defaults.keys()
         ):
-            values = self.parameter_arrays(keywords)
-            if all(value.ndim == 0 for value in values):
-                with suppress(ValueError, TypeError):  # raised again, with what is expected
-                    function = self.ufunc_of(quantity, None, None, bool(values))
-                    return function(*operands, *values, out=out)
+            varying = any(map(parameters.is_array, keywords.values()))
+            if not varying or operands[0].size < LARGE:
+                values = self.parameter_arrays(keywords)
+                if not any(map(parameters.has_tiny, values)):
+                    with suppress(ValueError, TypeError):  # raised again, with what is expected
+                        function = self.ufunc_of(quantity, None, None, bool(values))
+                        return function(*operands, *values, out=out)
         return self.plan(quantity, operands, out, arithmetic, keywords).run()
 
     def plan(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from .dispatch import Call, Explanation, Plan
 from .halves import Halves
 from .parameters import has_tiny, is_array
 from .routes import Route
-from .threads import MIN_CHUNK_BYTES, POOL, run_rows
+from .threads import POOL, run_blocks
 
-SEVERAL_THREADS = MIN_CHUNK_BYTES // 4
-"""Arrays of fewer elements are not worth a second thread, whatever their format."""
-SHORT_ROW = 16
-"""Rows of fewer elements are copied first: the call of a loop takes as long as 50 elements."""
+if TYPE_CHECKING:
+    from .activation import Activation
 
 
 def plan(call: Call) -> Plan:
@@ -36,6 +34,44 @@ def plan(call: Call) -> Plan:
     call.check_axis()
     planned = ArrayCall.of(call)
     return Plan(partial(planned.run, call.out), partial(planned.describe, call.out))
+
+
+def over_halves(function: Activation, quantity: str, operands: Sequence[Array], out: Any) -> Any:
+    """Return value, slope or backward of the halves of an array; None for what needs a plan.
+
+    The operands are of one format. A plan takes as long as the kernel over 50,000 elements.
+    """
+    x, item, length = operands[0], operands[0].itemsize, operands[0].shape[-1]
+    route, half = function.route(quantity, x.dtype), (*x.shape[:-1], length // 2)
+    if length % 2 or not x.size or route.storage.itemsize != item:
+        return None
+    shape = half if quantity == "value" else x.shape
+    result = np.empty(shape, x.dtype) if out is None else out
+    if out is not None and (
+        type(out) is not np.ndarray
+        or (out.shape, out.dtype) != (shape, x.dtype)
+        or not out.flags.writeable
+        or any(np.may_share_memory(out, y) for y in operands)
+    ):
+        return None
+    addresses: list[int] = []
+    layouts: list[int] = []
+    width = length // 2 * item
+    for i, array in enumerate((result, *operands)):
+        if not array.flags.c_contiguous or not array.flags.aligned:
+            return None
+        address = array.ctypes.data
+        if i == 1 or (i == 0 and quantity != "value"):
+            addresses += address, address + width
+            layouts += 2 * (2 * width, item)
+        elif array.shape == half:
+            addresses.append(address)
+            layouts += width, item
+        else:
+            return None
+    rows = x.size // length, length // 2
+    run_blocks(route.runner().kernel, rows, route.results, layouts, addresses)
+    return result
 
 
 def _plan_of_halves(call: Call) -> Plan:
@@ -79,7 +115,7 @@ def _plan_of_halves(call: Call) -> Plan:
 
 @dataclass(frozen=True)
 class ArrayCall:
-    """A call of ufuncs; `route` is the kernel where NumPy arrays have one for all elements.
+    """A call of ufuncs; `route` is the kernel where NumPy arrays have one, with their parameters.
 
     Arrays of other libraries allow for one result, so each of several has a ufunc of its own.
     """
@@ -110,6 +146,8 @@ class ArrayCall:
             route = function.route(quantity, inputs[0].dtype, arithmetic, numbers)
         if arithmetic is None and any(map(has_tiny, call.parameters.values())):
             arithmetic = "float64"
+        if route is not None and varying:
+            route = function.varying_route(quantity, inputs[0].dtype, arithmetic)
         results = function.entry.results(quantity)
         parts = range(results) if route is None and results > 1 and not varying else (None,)
         key = quantity, arithmetic
@@ -119,7 +157,6 @@ class ArrayCall:
             dtype, nout = options.pop("dtype"), ufuncs[0].nout
             kinds = [dtype] * len(inputs) + [np.float64] * len(parameters) + [dtype] * nout
             options["signature"] = tuple(kinds)
-        route = None if varying else route
         return cls(call, ufuncs, tuple(inputs), parameters, options, route)
 
     def run(self, out: Any) -> Any:
@@ -149,55 +186,44 @@ class ArrayCall:
     def _over_memory(self, out: Any) -> Any:
         """Return results for operands that the ufunc would compute slowly; None for all others.
 
-        It computes rows one after the other, on one thread. Large ones are divided among threads,
-        and rows of few elements are copied first.
+        It copies rows to buffers, on one thread. Here short rows are copied faster, long ones are
+        not, and large arrays are divided among threads.
         """
         assert self.route is not None
         count, first = self.route.results, self.inputs[0]
+        inputs = [*self.inputs, *self.parameters] if self.route.varying else self.inputs
         outs = out if isinstance(out, tuple) else (None,) * count if out is None else (out,)
         targets = [x for x in outs if x is not None]
-        operands = [*self.inputs, *targets]
-        if len(outs) != count or not all(_is_plain(x, first) for x in operands):
+        operands = [*inputs, *targets]
+        if len(outs) != count or not all(map(_is_plain, operands)):
+            return None
+        if any(x.dtype != first.dtype for x in (*self.inputs, *targets)):
             return None
         if self.route.storage.itemsize != first.itemsize:  # the loop converts
             return None
         if len(targets) > 1 and targets[0].size and same_memory(*targets):
             shape = targets[0].shape
             raise ValueError(f"out has one array twice, of shape {shape}: expected two arrays")
-        if overlap(self.inputs, targets):
+        if overlap(inputs, targets):
             return None
         if all(x.flags.c_contiguous and x.shape == first.shape for x in operands):
             return None
+        if first.flags.c_contiguous and len({x.shape[-1:] for x in inputs}) > 1:
+            return None  # an operand is broadcast within rows
         try:
-            iterator = iterated(self.inputs, outs)
+            iterator = iterated(inputs, outs)
         except ValueError:  # the ufunc raises it too
             return None
-        views, results = iterator.itviews, iterator.operands[len(self.inputs) :]
-        if views[0].ndim < 2 or not views[0].size:
+        views, results = iterator.itviews, iterator.operands[len(inputs) :]
+        if views[0].ndim != 2 or not views[0].size:
             return None
-        if views[0].shape[-1] < SHORT_ROW:
-            return self._of_copies(results)
-        item = first.itemsize
-        large = POOL.size > 1 and first.size >= SEVERAL_THREADS
-        rows = all(x.strides[1] == item and x.strides[0] % item == 0 for x in views)
-        if not large or views[0].ndim > 2 or not rows:
+        if any(x.strides[1] != x.itemsize for x in views):
             return None
-        ordered = [*views[len(self.inputs) :], *views[: len(self.inputs)]]
-        addresses = [x.ctypes.data for x in ordered]
-        distances = [x.strides[0] // item for x in ordered]
-        kernel = self.route.runner().kernel
-        run_rows(POOL.start, POOL.plan, kernel, views[0].shape, item, distances, addresses)
+        ordered = [*views[len(inputs) :], *views[: len(inputs)]]
+        layouts = [size for x in ordered for size in (x.strides[0], x.itemsize)]
+        kernel, addresses = self.route.runner().kernel, [x.ctypes.data for x in ordered]
+        run_blocks(kernel, views[0].shape, count, layouts, addresses)
         return results[0] if count == 1 else tuple(results)
-
-    def _of_copies(self, results: Sequence[Array]) -> Any:
-        """Return results, written by way of dense copies of all operands."""
-        shape = results[0].shape
-        copies = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in self.inputs]
-        computed = self.ufuncs[0](*copies, *self.parameters)
-        parts = computed if isinstance(computed, tuple) else (computed,)
-        for result, part in zip(results, parts, strict=True):
-            result[...] = part
-        return results[0] if len(results) == 1 else tuple(results)
 
     def describe(self, out: Any = None, whole: Array | None = None) -> Explanation:
         """Return how the call is computed; `whole` is the array that was split."""
@@ -234,6 +260,6 @@ class ArrayCall:
         )
 
 
-def _is_plain(x: Any, like: Any) -> bool:
-    """Return whether `x` is an array of NumPy itself, in the native format of `like`."""
-    return type(x) is np.ndarray and x.dtype == like.dtype and x.dtype.isnative and x.flags.aligned
+def _is_plain(x: Any) -> bool:
+    """Return whether `x` is an array of NumPy itself, aligned and in native byte order."""
+    return type(x) is np.ndarray and x.dtype.isnative and x.flags.aligned

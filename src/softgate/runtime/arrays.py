@@ -210,7 +210,8 @@ def iterated(inputs: Sequence[Array], outs: Sequence[Array | None]) -> Any:
     writing = [["writeonly", "allocate", "no_broadcast"]] * len(outs)
     operands: Any = [*inputs, *outs]
     access: Any = [*reading, *writing]
-    return np.nditer(operands, ["external_loop", "zerosize_ok"], access)
+    dtypes = [x.dtype for x in inputs] + [inputs[0].dtype] * len(outs)
+    return np.nditer(operands, ["external_loop", "zerosize_ok"], access, dtypes)
 
 
 def memory(operands: Sequence[Any], inputs: Sequence[Array], outs: Sequence[Array | None]) -> str:

@@ -71,7 +71,7 @@ def is_array(parameter: Any) -> bool:
 
 def has_tiny(parameter: Any) -> bool:
     """Return whether an array has parameters whose second float would be subnormal."""
-    if not is_array(parameter):
+    if not is_array(parameter) or not parameter.size or np.min(parameter) >= SMALL_PARAMETER:
         return False
     size = np.abs(parameter)
     return bool(np.any((size > 0) & (size < SMALL_PARAMETER)))

@@ -171,6 +171,52 @@ def share_rows(
         start(address_of(chunk_loop(operands, True)), ctypes.addressof(job), threads, 0)
 
 
+LONG_ROW = 64
+"""Elements of rows for each of which a kernel is called: the call takes as long as 50 elements."""
+
+
+def run_blocks(
+    kernel: tuple[int, int],
+    shape: tuple[int, int],
+    results: int,
+    layouts: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Run a kernel over rows of adjacent elements; short ones are copied to dense blocks.
+
+    `layouts` has for each operand, results first, the distance of rows and the size of an element
+    in bytes.
+    """
+    (rows, columns), operands, item = shape, len(addresses), layouts[1]
+    threads = 1
+    if POOL.size > 1 and rows * columns >= SERIAL:
+        distances, sizes = layouts[::2], layouts[1::2]
+        equal = set(sizes) == {item} and not any(distance % item for distance in distances)
+        if columns >= LONG_ROW and equal:
+            moved_by = [distance // item for distance in distances]
+            run_rows(POOL.start, POOL.plan, kernel, shape, item, moved_by, addresses)
+            return
+        threads = min(rows, POOL.plan(rows * columns, sum(sizes)))
+    step = rows if threads == 1 else -(-rows // (threads * CHUNKS))
+    words = (0, rows, step, item, *kernel, columns, *layouts, *addresses)
+    job, run = (ctypes.c_int64 * len(words))(*words), block_loop(results, operands)
+    if threads == 1:
+        run(ctypes.addressof(job))
+    else:
+        POOL.start(address_of(run), ctypes.addressof(job), threads, 0)
+
+
+@cache
+def block_loop(results: int, operands: int) -> Callable[..., None]:
+    """Return the loop over rows in blocks for kernels with `operands` operands."""
+    from softgate.lower.native import compile_block_loop
+
+    from . import kernels
+
+    key = "blocks", results, operands
+    return kernels.once(key, lambda: compile_block_loop(results, operands))
+
+
 @cache
 def chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
     """Return the loop that threads run for kernels with `operands` operands."""
