@@ -144,7 +144,7 @@ def _torch_proxies() -> Adapter:
     return torch.proxies
 
 
-def _jax() -> Adapter:
+def _jax() -> Planner:
     from softgate.frameworks import jax
 
     return jax

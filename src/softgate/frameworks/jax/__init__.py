@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from softgate.formula.formats import FORMATS
-from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.dispatch import Call, Explanation, Plan
 from softgate.runtime.halves import Halves
 
 from . import cpu_kernels, float8
@@ -37,36 +37,27 @@ By entry, quantity, dtype, whether JAX has float64, and why no kernel is called;
 """
 
 
-def compute(call: Call) -> Any:
-    """Return the results of a call as arrays, differentiable."""
-    function, quantity = call.function, call.quantity
+def plan(call: Call) -> Plan:
+    """Return how a call is computed, differentiably; raise if an argument is invalid."""
+    function, quantity, operands = call.function, call.quantity, call.operands
     if call.out is not None:
         name = function.name
         raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
-    if function.nin > 1:
-        return ArrayCall.of(call).run()
-    if float8.is_narrow(*call.operands):
-        return float8.compute(call)
-    if quantity == "backward" or call.arithmetic is not None or call.parameters:
-        return ArrayCall.of(call).run()
-    (x,) = call.operands
-    usual = (function.entry, quantity, x.dtype, wide(), cpu_kernels.obstacle())
-    if usual in _usual:
-        return _usual[usual](x)[0]
-    array_call = ArrayCall.of(call)
-    if array_call.operands[0].dtype == x.dtype:
+    if function.nin == 1 and float8.is_narrow(*operands):
+        return float8.plan(call)
+    usual = None
+    if len(operands) == 1 == function.nin and call.arithmetic is None and not call.parameters:
+        (x,) = operands
+        usual = (function.entry, quantity, x.dtype, wide(), cpu_kernels.obstacle())
+        derivatives = _usual.get(usual)
+        if derivatives is not None:
+            return Plan(lambda: derivatives(x)[0], lambda: ArrayCall.of(call).describe())
+    planned = ArrayCall.of(call)
+    if usual is not None and planned.operands[0].dtype == x.dtype:
         if len(_usual) > 1024:  # bounds the memory of users' formulas
             _usual.clear()
-        _usual[usual] = array_call.bound.derivatives(ORDERS.index(quantity))
-    return array_call.run()
-
-
-def explain(call: Call) -> Explanation:
-    """Return how a call is computed."""
-    if call.function.nin == 1 and float8.is_narrow(*call.operands):
-        return float8.explain(call)
-    converted = ArrayCall.of(call._replace(quantity="value"))  # a call is explained without grad
-    return converted._replace(call=call).describe()
+        _usual[usual] = planned.bound.derivatives(ORDERS.index(quantity))
+    return Plan(planned.run, planned.describe)
 
 
 class ArrayCall(NamedTuple):

@@ -19,7 +19,7 @@ from jax import lax
 from softgate.formula.formats import BYTE_FORMATS, FLOAT32, Format, dtype_of
 from softgate.runtime import tables
 from softgate.runtime.arrays import check_arithmetic
-from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.dispatch import Call, Explanation, Plan
 from softgate.runtime.kernels import BUILDING
 
 from .derivatives import ORDERS, Key, bound_function
@@ -38,24 +38,25 @@ def is_narrow(*operands: Any) -> bool:
     )
 
 
-def compute(call: Call) -> jax.Array:
-    """Return a quantity of an array, differentiable."""
+def plan(call: Call) -> Plan:
+    """Return how a call is computed; results are differentiable."""
     dtype = jnp.result_type(*call.operands)
-    operands = jnp.broadcast_arrays(*(jnp.asarray(x, dtype) for x in call.operands))
+    x, *gradients = jnp.broadcast_arrays(*(jnp.asarray(x, dtype) for x in call.operands))
     tabulated = _bind(call, dtype)
-    if call.quantity == "backward":
-        return tabulated.backward(*operands)
-    return tabulated.function(ORDERS.index(call.quantity))(*operands)
 
+    def run() -> jax.Array:
+        if gradients:
+            return tabulated.backward(x, *gradients)
+        return tabulated.function(ORDERS.index(call.quantity))(x)
 
-def explain(call: Call) -> Explanation:
-    """Return how a call is computed."""
-    x = call.operands[0]
-    how = f"{_bind(call, x.dtype).route(call.quantity).describe()}, gathered by XLA"
-    name, threads = call.function.name, os.cpu_count() or 1
-    return Explanation(
-        name, call.quantity, tuple(x.shape), x.dtype.name, how, "as JAX has it", threads
-    )
+    def describe() -> Explanation:
+        how = f"{tabulated.route(call.quantity).describe()}, gathered by XLA"
+        name, threads = call.function.name, os.cpu_count() or 1
+        return Explanation(
+            name, call.quantity, tuple(x.shape), x.dtype.name, how, "as JAX has it", threads
+        )
+
+    return Plan(run, describe)
 
 
 def _bind(call: Call, dtype: Any) -> Tabulated:
