@@ -103,7 +103,8 @@ def compute(call: Call) -> Any:
         swapped = function.position(call.gate) != function.position(None)
         if not is_dynamo_compiling() and not is_integer(x) and plain(x):
             bound = bind(function, arithmetic, parameters)
-            _set_fast_path(function)
+            if not function.fast_path_types:
+                _set_fast_path(function)
             return of_halves(bound, x, dim, swapped)
     operands = Operands.of(
         function, call.operands, call.axis, call.gate, backward=quantity == "backward"
@@ -134,10 +135,11 @@ def evaluate(
         if integers is not None:
             return integers
         (x,) = as_floats(x)
-    if is_nested(x):
-        parts = [evaluate(function, quantity, part, arithmetic, parameters) for part in x.unbind()]
-        return torch.nested.as_nested_tensor(parts)
-    (result,) = results_of(function, quantity, (x,), arithmetic, parameters)
+    result: Tensor
+    if not is_dynamo_compiling() and function.fast_path_types and plain(x) and not _recorded(x):
+        result = bind(function, arithmetic, parameters).compute(quantity, x)
+    else:
+        (result,) = results_of(function, quantity, (x,), arithmetic, parameters)
     return result
 
 
@@ -151,7 +153,8 @@ def results_of(
     """Return the results of a quantity for tensors of one shape and format."""
     if is_dynamo_compiling():
         return compiled(function, quantity, tensors, arithmetic, parameters)
-    _set_fast_path(function)
+    if not function.fast_path_types:
+        _set_fast_path(function)
     bound = bind(function, arithmetic, parameters)
     results: Any
     if all_plain(*tensors):
@@ -161,6 +164,12 @@ def results_of(
             if recorded:
                 results = recorded_value((results, bound, None), *tensors)
             return results if isinstance(results, tuple) else (results,)
+    if is_nested(tensors[0]):
+        each_part = [
+            results_of(function, quantity, parts, arithmetic, parameters)
+            for parts in zip(*(x.unbind() for x in tensors), strict=True)
+        ]
+        return tuple(torch.nested.as_nested_tensor(list(x)) for x in zip(*each_part, strict=True))
     bound.route("value", tensors[0].dtype)  # raises for a dtype without a kernel
     operators.prepare_sharding(*tensors)
     by_torch = uses_torch(*tensors)
@@ -176,7 +185,11 @@ def results_of(
 
 
 def _recorded(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+    if torch.is_grad_enabled():
+        for x in tensors:  # a generator takes longer than a small tensor's kernel
+            if x.requires_grad:
+                return True
+    return False
 
 
 def of_halves(bound: BoundFunction, x: Tensor, dim: int, swapped: bool) -> Tensor:
@@ -189,9 +202,8 @@ def of_halves(bound: BoundFunction, x: Tensor, dim: int, swapped: bool) -> Tenso
 
 
 def _set_fast_path(function: Activation) -> None:
-    if not function.fast_path_types:
-        path = fast_path(function) if function.nin == 1 else fast_path_of_two(function)
-        function.use_fast_path(path, (Tensor, torch.nn.Parameter))
+    path = fast_path(function) if function.nin == 1 else fast_path_of_two(function)
+    function.use_fast_path(path, (Tensor, torch.nn.Parameter))
 
 
 def fast_path(function: Activation) -> Callable[[Tensor], Tensor]:

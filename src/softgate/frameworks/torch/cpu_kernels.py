@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
+from softgate.runtime import kernels
 from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.threads import SERIAL, run_rows
 
@@ -61,7 +62,7 @@ class BoundFunction:
     """A function with fixed parameters and its kernels, each looked up once per dtype."""
 
     __slots__ = (
-        "arithmetic", "fingerprint", "forms", "from_output", "function", "in_rows", "key",
+        "arithmetic", "counts", "fingerprint", "forms", "from_output", "function", "in_rows", "key",
         "parameters", "runners", "tables", "values",
     )  # fmt: skip
 
@@ -72,6 +73,10 @@ class BoundFunction:
         self.key, self.values = key, [value for _, value in parameters]
         """The arguments of an operator that identify the function and its parameters."""
         self.forms = Decomposition(function, parameters)
+        self.counts = {
+            quantity: function.entry.results(quantity) for quantity in kernels.QUANTITIES
+        }
+        """How many results each quantity has."""
         self.from_output = function.entry.can_save_output(dict(parameters))
         self.fingerprint: str | None = None
         """A hash of the formulas, once a compiled graph needs it."""
@@ -111,7 +116,7 @@ class BoundFunction:
             route = self.route(quantity, dtype, result)
             if route.storage.bits == 8 * dtype.itemsize:
                 runner = self.runners[quantity, dtype, result] = route.runner()
-                if self.function.entry.results(quantity) == 1:
+                if self.counts[quantity] == 1:
                     self.tables[quantity].add(dtype, runner)
         return runner
 
@@ -120,21 +125,21 @@ class BoundFunction:
 
         With `result`, that one of several. The operands have the shape and dtype of the first.
         """
-        first = operands[0]
-        shape, dtype = first.shape, first.dtype
+        first, *others = operands
+        dtype = first.dtype
         runner = self.runners.get((quantity, dtype, result)) or self.runner(quantity, dtype, result)
-        count = self.function.entry.results(quantity) if result is None else 1
-        results = tuple([empty_like(first) for _ in range(count)])
-        for x in operands:
-            if not x.is_contiguous() or x.is_neg() or x.shape != shape or x.dtype is not dtype:
-                self._fill(quantity, results, operands, result)
-                break
+        count = self.counts[quantity] if result is None else 1
+        out = empty_like(first)
+        results = (out,) if count == 1 else (out, *[empty_like(first) for _ in range(count - 1)])
+        contiguous = first.is_contiguous() and not first.is_neg()
+        for x in others:
+            same = x.dtype is dtype and x.shape == first.shape
+            contiguous = contiguous and same and x.is_contiguous() and not x.is_neg()
+        if runner is not None and contiguous:
+            run(runner, *results, *operands)
         else:
-            if runner is None:
-                self._fill(quantity, results, operands, result)
-            else:
-                run(runner, *results, *operands)
-        return results if count > 1 else results[0]
+            self._fill(quantity, results, operands, result)
+        return results if count > 1 else out
 
     def overwrite(self, quantity: str, results: Tensors, *operands: torch.Tensor) -> None:
         """Write results over tensors, which may be operands."""
