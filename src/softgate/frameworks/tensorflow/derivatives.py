@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.trace import LIMITS
 from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
@@ -24,7 +24,7 @@ from softgate.runtime.routes import Route
 
 from ..asymptotes import asymptotes
 from . import cpu_kernels, private
-from .cpu_kernels import DTYPES, GraphFunction, OpKernel, array_of, on_cpu
+from .cpu_kernels import DTYPES, GraphFunction, OpKernel, on_cpu
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -48,7 +48,10 @@ class Derivatives:
         self, function: Activation, parameters: Parameters, arithmetic: str | None
     ) -> None:
         self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
+        # All are cleared with this object, which `derivatives` keeps. By what is computed, a
+        # quantity or orders, and the format of the operators:
         self._forms: dict[tuple[str | tuple[int, ...], Format], Form] = {}
+        # By quantity and dtype; for graphs also whether a kernel replaces operators.
         self._kernels: dict[tuple[str, Any], OpKernel] = {}
         self._graph_functions: dict[tuple[str, Any, bool], GraphFunction] = {}
 
@@ -80,8 +83,12 @@ class Derivatives:
 
     def route(self, quantity: str, dtype: Any) -> Route:
         """Return the kernel or table for a quantity of tensors of a dtype."""
-        parameters = dict(self.parameters)
-        return self.function.route(quantity, DTYPES[dtype], self.arithmetic, parameters)
+        storage, parameters = DTYPES[dtype], dict(self.parameters)
+        route = self.function.route(quantity, storage, self.arithmetic, parameters)
+        if route.storage.itemsize == storage.itemsize:
+            return route
+        # NumPy converts 16-bit arrays to float64; a kernel reads them, and rounds once.
+        return Route(self.function.entry, quantity, FORMATS[dtype.name], None, self.parameters)
 
     def computed_in(self, quantity: str, dtype: Any) -> Format:
         """Return the arithmetic of the operators for a tensor; tables are not used."""
@@ -112,27 +119,14 @@ class Derivatives:
 
     def _run(self, quantity: str, *operands: Any) -> tuple[Any, ...]:
         """Return the results of a quantity, without gradients."""
-        dtype, eager = operands[0].dtype, all(map(on_cpu, operands))
-        if self._is_narrow(quantity, dtype):
-            if not eager:
-                wide = self._run(quantity, *(tf.cast(x, tf.float64) for x in operands))
-                return tuple(tf.cast(y, dtype) for y in wide)
-            # TensorFlow rounds float64 to float32 first.
-            arrays, parameters = tuple(map(array_of, operands)), dict(self.parameters)
-            planned = self.function.plan(quantity, arrays, None, self.arithmetic, parameters)
-            results = planned.run()
-            return tuple(map(tf.constant, results if isinstance(results, tuple) else (results,)))
-        if eager:
+        dtype = operands[0].dtype
+        if all(map(on_cpu, operands)):
             route = self.route(quantity, dtype)
             return cpu_kernels.run_over_memory(route.runner(), route.results, *operands)
         operators = partial(self._computed, quantity, self.computed_in(quantity, dtype))
         if tf.executing_eagerly() or not tf.compat.v1.executing_eagerly_outside_functions():
             return operators(*operands)
         return self._graph_function(quantity, operators, operands)(*operands)
-
-    def _is_narrow(self, quantity: str, dtype: Any) -> bool:
-        """Return whether 16 bits are computed in float64: kernels do not convert between them."""
-        return self.route(quantity, dtype).storage.itemsize != DTYPES[dtype].itemsize
 
     def _eager_op(self, quantity: str, *operands: Any) -> OpKernel | None:
         """Return the kernel that computes a quantity of eager CPU tensors as an op, or None."""
@@ -143,7 +137,7 @@ class Derivatives:
         if not cpu_kernels.may_run_eagerly(kernel):
             return None
         if kernel is None and cpu_kernels.unavailable(in_graphs=False) is None:
-            kernel = None if self._is_narrow(quantity, dtype) else self._kernel(quantity, dtype)
+            kernel = self._kernel(quantity, dtype)
         return kernel
 
     def _kernel(self, quantity: str, dtype: Any) -> OpKernel:
