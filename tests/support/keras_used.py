@@ -20,6 +20,11 @@ FOLDER = Path(sys.argv[1])
 X = np.random.default_rng(3).normal(size=(6, 8)).astype(np.float32)
 
 
+@sg.activation
+def capped_gate(f: Any, gate: Any, up: Any, limit: float = 7.0) -> Any:
+    return gate * f.sigmoid(gate) * f.minimum(up, limit)
+
+
 def check_plain_functions_are_saved() -> None:
     """Runs first, while softgate.keras is not imported: no call of Keras imports it.
 
@@ -181,3 +186,19 @@ def check_files_of_version_0_1() -> None:
     assert loaded is sk.swiglu.bind(gate="second", beta=2.0)
     again = keras.saving.serialize_keras_object(loaded)
     assert again == saved | {"class_name": "Activation", "registered_name": "softgate>Activation"}
+
+
+def check_formulas_of_two_operands() -> None:
+    import softgate.keras as sk
+
+    inputs = [keras.Input((8,)), keras.Input((8,))]
+    function = sk.get(capped_gate, limit=0.5)
+    outputs = [function(*inputs), *capped_gate.slope(*inputs), function(inputs[0])]
+    file = FOLDER / f"formula_of_two_{BACKEND}.keras"
+    keras.Model(inputs, outputs).save(file)
+    other = X[:, ::-1].copy()
+    wanted = [capped_gate(X, other, limit=0.5), *capped_gate.slope(X, other)]
+    wanted += [capped_gate(X, limit=0.5)]
+    results = keras.saving.load_model(file).predict([X, other], verbose=0)
+    for result, exact in zip(results, wanted, strict=True):
+        assert np.allclose(result, exact, rtol=1e-6, atol=1e-7)
