@@ -18,7 +18,7 @@ from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, dtype_of, f
 from . import array_calls, arrays, kernels, parameters, ufunc, vectorcall
 from .arrays import Array
 from .dispatch import NO_PARAMETERS, UFUNC_OPTIONS, Call, Plan, adapter_for, keras_adapter
-from .routes import Route, route_of
+from .routes import Route
 
 if TYPE_CHECKING:
     from softgate.studies.properties.record import Properties
@@ -193,7 +193,8 @@ class Activation:
                     f"{self.name} of {storage.name}: expected {arrays.KERNEL_DTYPES}; convert "
                     "the operands, because functions of two have no tables"
                 )
-            route = route_of(self.entry, quantity, storage, arithmetic, values, result)
+            wider = FLOAT64 if arithmetic else None
+            route = Route(self.entry, quantity, storage, wider, values, result=result)
             if len(self._routes) > MOST_ROUTES:  # bounds the memory of a sweep over a parameter
                 self._routes.clear()
             self._routes[key] = route

@@ -43,7 +43,7 @@ def over_halves(function: Activation, quantity: str, operands: Sequence[Array], 
     """
     x, item, length = operands[0], operands[0].itemsize, operands[0].shape[-1]
     route, half = function.route(quantity, x.dtype), (*x.shape[:-1], length // 2)
-    if length % 2 or not x.size or route.storage.itemsize != item:
+    if length % 2 or not x.size:
         return None
     shape = half if quantity == "value" else x.shape
     result = np.empty(shape, x.dtype) if out is None else out
@@ -198,8 +198,6 @@ class ArrayCall:
         if len(outs) != count or not all(map(_is_plain, operands)):
             return None
         if any(x.dtype != first.dtype for x in (*self.inputs, *targets)):
-            return None
-        if self.route.storage.itemsize != first.itemsize:  # the loop converts
             return None
         if len(targets) > 1 and targets[0].size and same_memory(*targets):
             shape = targets[0].shape

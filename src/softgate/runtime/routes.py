@@ -88,7 +88,8 @@ class Route:
         if any(0 < abs(value) < SMALL_PARAMETER for _, value in self.parameters):
             return FLOAT64
         native = kernels.native_arithmetic(self.quantity, self.storage)
-        return native if narrow else self.arithmetic or native
+        # `varying` parameters may be tiny: then the call's arithmetic is float64 in 16 bits, too.
+        return native if narrow and not self.varying else self.arithmetic or native
 
     @property
     def uses_table(self) -> bool:
@@ -208,23 +209,3 @@ class Route:
         if computed is storage:
             return f"the {computed.name} kernel"
         return f"the {computed.name} kernel, rounded once to {storage.name}"
-
-
-def route_of(
-    entry: Entry,
-    quantity: str,
-    storage: Format,
-    arithmetic: str | None,
-    parameters: Parameters,
-    result: int | None = None,
-) -> Route:
-    """Return the route of arrays of a format.
-
-    Kernels do not convert between 16 bits and float64: where float64 arithmetic is needed, the
-    route is that of float64 arrays, to which 16-bit arrays are converted.
-    """
-    wider = FLOAT64 if arithmetic == "float64" else None
-    route = Route(entry, quantity, storage, wider, parameters, result=result)
-    if storage.bits == 16 and entry.nin > 1 and route.computed_in is FLOAT64:
-        return Route(entry, quantity, FLOAT64, None, parameters, result=result)
-    return route

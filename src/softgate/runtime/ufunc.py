@@ -18,11 +18,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from softgate.catalogue import Entry
-from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, Format, dtype_of, round_to
+from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, Format, dtype_of
 
 from . import kernels, tables
-from .arrays import Array, overlap
-from .routes import Parameters, Route, Runner, route_of
+from .arrays import Array
+from .routes import Parameters, Route, Runner
 from .threads import MIN_CHUNK_BYTES, POOL, SERIAL, THREADS, address_of, run_rows, share
 
 KNOWN_ABI = 0x2000000
@@ -153,11 +153,10 @@ class Loop:
                 except ValueError:  # functions check parameters; libraries try values of their own
                     self._without_value(args, steps, count)
                     return None
-                options = self.arithmetic, key, self.result
-                route = route_of(self.entry, self.quantity, self.storage, *options)
-                if route.storage is not self.storage:
-                    self._in_float64(args, steps, count)
-                    return None
+                wider = FLOAT64 if self.arithmetic else None
+                route = Route(
+                    self.entry, self.quantity, self.storage, wider, key, result=self.result
+                )
                 record = self._records[key] = Record(route.runner(), values)
             self._records.move_to_end(key)
             self.words[self.place("current")] = record.address
@@ -172,12 +171,9 @@ class Loop:
         if self.storage.bits < 32 and self.entry.nin == 1:
             self._rounded(args, steps, count)
             return None
-        route = self._route_of_varying(self.quantity, self.storage)
-        if self.storage.bits < 32 and route.computed_in is FLOAT64:
-            self._in_float64(args, steps, count)
-            return None
         with kernels.BUILDING:
             if self._varying is None:
+                route = self._route_of_varying(self.quantity, self.storage)
                 self._varying = Record(route.runner())
                 self.words[self.place("varying")] = self._varying.address
         return self._varying.address
@@ -213,24 +209,6 @@ class Loop:
                     self.entry, self.quantity, self.storage, x, exact, numbers
                 )
             out[...] = result.astype(out.dtype)
-
-    def _in_float64(self, args: Any, steps: Any, count: int) -> None:
-        """Compute in float64 and round: two operands of 16 bits with a tiny parameter."""
-        inputs, values, outs = self._operands(args, steps, count)
-        if not self.names:
-            values = [np.full(count, value) for value in self.defaults.values()]
-        runner = self._route_of_varying(self.quantity, FLOAT64).runner()
-        parts = [slice(None)]
-        if any(out.strides == (0,) for out in outs) or overlap(inputs, outs):
-            # `reduce` and `accumulate` read results as later elements.
-            parts = [slice(i, i + 1) for i in range(count)]
-        with np.errstate(all="ignore"):  # signalling NaNs; rounding may overflow
-            for part in parts:
-                wide = [np.ascontiguousarray(x[part], np.float64) for x in (*inputs, *values)]
-                computed = [np.empty(wide[0].size) for _ in outs]
-                over_arrays(runner, [*computed, *wide])
-                for out, result in zip(outs, computed, strict=True):
-                    out[part] = round_to(result, self.storage).astype(out.dtype)
 
     def _operands(self, args: Any, steps: Any, count: int) -> tuple[list[Array], ...]:
         """Return the inputs, parameters and results of a call as arrays."""

@@ -105,19 +105,17 @@ class BoundFunction:
         values = dict(self.parameters)
         return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values, result)
 
-    def runner(self, quantity: str, dtype: torch.dtype, result: int | None = None) -> Runner | None:
+    def runner(self, quantity: str, dtype: torch.dtype, result: int | None = None) -> Runner:
         """Return the kernel for a quantity of tensors of `dtype`; raise if there is none.
 
-        None if it is one of float64, to which tensors of 16 bits are converted. With `result`, the
-        kernel computes only that one of several results.
+        With `result`, the kernel computes only that one of several results.
         """
         runner = self.runners.get((quantity, dtype, result))
         if runner is None:
-            route = self.route(quantity, dtype, result)
-            if route.storage.bits == 8 * dtype.itemsize:
-                runner = self.runners[quantity, dtype, result] = route.runner()
-                if self.counts[quantity] == 1:
-                    self.tables[quantity].add(dtype, runner)
+            runner = self.route(quantity, dtype, result).runner()
+            self.runners[quantity, dtype, result] = runner
+            if self.counts[quantity] == 1:
+                self.tables[quantity].add(dtype, runner)
         return runner
 
     def compute(self, quantity: str, *operands: torch.Tensor, result: int | None = None) -> Any:
@@ -135,7 +133,7 @@ class BoundFunction:
         for x in others:
             same = x.dtype is dtype and x.shape == first.shape
             contiguous = contiguous and same and x.is_contiguous() and not x.is_neg()
-        if runner is not None and contiguous:
+        if contiguous:
             run(runner, *results, *operands)
         else:
             self._fill(quantity, results, operands, result)
@@ -146,7 +144,7 @@ class BoundFunction:
         first = results[0]
         runner = self.runner(quantity, first.dtype)
         same = dense(first) is first and all(alike(x, first) is x for x in (*results, *operands))
-        if runner is not None and same:
+        if same:
             run(runner, *results, *operands)
             return
         computed = self.compute(quantity, *operands)
@@ -158,13 +156,7 @@ class BoundFunction:
     ) -> None:
         """Write the results of a quantity to tensors of one layout, for operands of any layout."""
         route = self.route(quantity, results[0].dtype, result)
-        if route.storage.bits != 8 * results[0].dtype.itemsize:  # 16 bits, the kernel is float64's
-            wide = [empty_like(narrow, dtype=torch.float64) for narrow in results]
-            _over(route, wide, [x.double() for x in operands])
-            for narrow, wider in zip(results, wide, strict=True):
-                narrow.copy_(wider)
-        else:
-            _over(route, results, [x.resolve_neg() for x in operands])
+        _over(route, results, [x.resolve_neg() for x in operands])
 
     def halves(self, x: torch.Tensor, dim: int, swapped: bool) -> torch.Tensor:
         """Return the value at the halves of a CPU tensor; the second is first if `swapped`."""
@@ -207,10 +199,7 @@ class BoundFunction:
             return False
         route = self.in_rows.get((quantity, dtype))
         if route is None:
-            route = self.route(quantity, dtype)
-            if route.storage.bits != 8 * item:
-                return False
-            self.in_rows[quantity, dtype] = route
+            route = self.in_rows[quantity, dtype] = self.route(quantity, dtype)
         # A kernel's operands are its results, the two of the function and the gradient.
         starts: list[int] = []
         for y in (x,) if whole is None else (whole, x):
