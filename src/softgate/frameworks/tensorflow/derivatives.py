@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.trace import LIMITS
 from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
@@ -83,12 +83,8 @@ class Derivatives:
 
     def route(self, quantity: str, dtype: Any) -> Route:
         """Return the kernel or table for a quantity of tensors of a dtype."""
-        storage, parameters = DTYPES[dtype], dict(self.parameters)
-        route = self.function.route(quantity, storage, self.arithmetic, parameters)
-        if route.storage.itemsize == storage.itemsize:
-            return route
-        # NumPy converts 16-bit arrays to float64; a kernel reads them, and rounds once.
-        return Route(self.function.entry, quantity, FORMATS[dtype.name], None, self.parameters)
+        values = dict(self.parameters)
+        return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values)
 
     def computed_in(self, quantity: str, dtype: Any) -> Format:
         """Return the arithmetic of the operators for a tensor; tables are not used."""
