@@ -59,7 +59,7 @@ Results = dict[tuple[str, str], tuple[Any, Any]]
 
 def inputs(activation: Activation, fmt: Format) -> tuple[Any, Any]:
     """Inputs of every kind, special values too, and gradients for them."""
-    act = activation.act if activation.nin == 2 else activation
+    act = activation.gate_activation or activation
     x = samples.stratified(fmt, act.entry.intervals, 1000, seed=9)
     rng = np.random.default_rng(10)
     x = np.concatenate([samples.specials(fmt), rng.permutation(x)[:1000]])

@@ -87,13 +87,6 @@ def math(function: Activation) -> str:
     return formula(function.name, operands(function), defined(function))
 
 
-def operands(function: Activation) -> tuple[str, ...]:
-    """Return the names of a function's inputs."""
-    if function.nin == 1:
-        return ("x",)
-    return ("gate", "other") if function.entry.position == "first" else ("other", "gate")
-
-
 def defined(function: Activation) -> Node:
     """Return the graph of a function's definition."""
     node: Node = function.entry.define()
@@ -131,7 +124,7 @@ def heading(name: str, level: int = 2) -> str:
 def statement(function: Activation) -> str:
     """Return formula, meaning of its symbols, parameters and source."""
     root = defined(function)
-    lines = [f'<div class="formula">{formula(function.name, operands(function), root)}</div>']
+    lines = [f'<div class="formula">{formula(function.name, function.entry.operands, root)}</div>']
     lines.append(explanations(root))
     lines += [f"<div>{parameter(it)}</div>" for it in function.entry.parameters]
     if function.entry.paper:
