@@ -84,7 +84,7 @@ def anchor(name: str) -> str:
 
 def math(function: Activation) -> str:
     """Return the definition as MathML, in one line."""
-    return formula(function.name, operands(function), defined(function))
+    return formula(function.name, function.entry.operands, defined(function))
 
 
 def defined(function: Activation) -> Node:
