@@ -292,6 +292,9 @@ class Activation:
                 if len(operands) == 1 == self.nin and (x.size < SHORT or x.flags.forc):
                     with suppress(TypeError):  # raised again, with what is expected
                         return (self._value or self.ufunc)(x)
+                results = self._without_plan("value", operands, None, keywords)
+                if results is not None:
+                    return results
             elif type(x) in self.fast_path_types and type(operands[-1]) in self.fast_path_types:
                 return self.fast_path(*operands)
         return self._compute("value", operands, out, arithmetic, keywords)
@@ -368,38 +371,55 @@ class Activation:
         keywords: dict[str, Any],
     ) -> Any:
         """Return the results of a call of any operands."""
-        # NumPy arrays that the ufunc takes as they are need no plan, nor do the halves of one.
-        if (
-            self.nin == 2
-            and len(operands) == 1 + (quantity == "backward")
-            and quantity != "curvature"
-            and arithmetic is None
-            and not keywords
-            and _alike(*operands)
-            and operands[0].itemsize > 1
-            and operands[0].ndim
-        ):
-            result = array_calls.over_halves(self, quantity, operands, out)
-            if result is not None:
-                return result
-        if (
-            arithmetic is None
-            and len(operands) == self.nin + (quantity == "backward")
-            and _alike(*operands)
-            and (self.nin == 1 or operands[0].itemsize > 1)
-            and (
-                out is None or (self.nin == 1 and type(out) is np.ndarray and _same(out, operands))
-            )
-            and keywords.keys() <= self._defaults.keys()
-        ):
-            varying = any(map(parameters.is_array, keywords.values()))
-            if not varying or operands[0].size < LARGE:
-                values = self.parameter_arrays(keywords)
-                if not any(map(parameters.has_tiny, values)):
-                    with suppress(ValueError, TypeError):  # raised again, with what is expected
-                        function = self.ufunc_of(quantity, None, None, bool(values))
-                        return function(*operands, *values, out=out)
+        if arithmetic is None and operands and type(operands[0]) is np.ndarray:
+            results = self._without_plan(quantity, operands, out, keywords)
+            if results is not None:
+                return results
         return self.plan(quantity, operands, out, arithmetic, keywords).run()
+
+    def _without_plan(
+        self, quantity: str, operands: tuple[Any, ...], out: Any, keywords: dict[str, Any]
+    ) -> Any:
+        """Return the results for arrays that the ufunc takes as they are, and for halves of one.
+
+        None for all others. As few operations as possible, as in `__call__`.
+        """
+        first = operands[0]
+        dtype, missing = first.dtype, self.nin + (quantity == "backward") - len(operands)
+        if dtype not in NATIVE or (self.nin == 2 and dtype.itemsize == 1):
+            return None
+        for x in operands:
+            if type(x) is not np.ndarray or (x.dtype is not dtype and x.dtype != dtype):
+                return None
+            if x.ndim != 1 and not x.flags.forc:
+                return None
+        if missing == 1 == self.nin - 1 and first.ndim and not keywords and quantity != "curvature":
+            return array_calls.over_halves(self, quantity, operands, out)
+        if missing:
+            return None
+        if out is not None:
+            if self.nin == 2 or type(out) is not np.ndarray or out.dtype != dtype:
+                return None
+            for x in operands:
+                if x.shape != out.shape:
+                    return None
+        values: tuple[Array, ...] = ()
+        if keywords:
+            if not keywords.keys() <= self._defaults.keys():
+                return None
+            if first.size >= LARGE and any(map(parameters.is_array, keywords.values())):
+                return None
+            values = self.parameter_arrays(keywords)
+            if any(map(parameters.has_tiny, values)):
+                return None
+        key = quantity, None, None, bool(values)
+        function = self._ufuncs.get(key) or self.ufunc_of(*key)
+        try:
+            if out is None and not values:
+                return function(*operands)
+            return function(*operands, *values, out=out)
+        except (ValueError, TypeError):  # raised again, with what is expected
+            return None
 
     def plan(
         self,
@@ -487,26 +507,6 @@ def bound(activation: Activation, key: Parameters, gate: str | None = None) -> A
     """Return `activation` with other defaults and gate; the same ones return the same object."""
     entry = activation.entry if gate is None else activation.entry.gated_by(gate)
     return Activation(entry.with_defaults(dict(key)))
-
-
-def _alike(*operands: Any) -> bool:
-    """Return whether operands are contiguous arrays of one format, taken as they are by ufuncs."""
-    first = operands[0]
-    if type(first) is not np.ndarray or first.dtype not in NATIVE:
-        return False
-    for x in operands:
-        if type(x) is not np.ndarray or x.dtype != first.dtype:
-            return False
-        if x.ndim != 1 and not x.flags.forc:
-            return False
-    return True
-
-
-def _same(out: Any, operands: tuple[Any, ...]) -> bool:
-    """Return whether `out` is an array with the dtype of the operands and the shape of each."""
-    return type(out) is np.ndarray and all(
-        out.dtype == x.dtype and out.shape == x.shape for x in operands
-    )
 
 
 def _signature(entry: Entry) -> Signature:
