@@ -37,6 +37,7 @@ from .dispatch import (
     PLAIN_NAMES,
     all_plain,
     as_floats,
+    both_plain,
     integer_value,
     is_integer,
     is_nested,
@@ -216,6 +217,8 @@ def fast_path(function: Activation) -> Callable[[Tensor], Tensor]:
     def value(x: Tensor) -> Tensor:
         if not compiling() and forward_mode._current_level < 0:
             y = unary(x, table.address)
+            if y is None and x.dtype in DTYPES and plain(x):
+                y = bound.compute("value", x)
             if y is not None:
                 if not (x.requires_grad and grad_enabled()):
                     return y
@@ -238,8 +241,11 @@ def fast_path_of_two(function: Activation) -> Callable[..., Any]:
                 if plain(a) and ("value", a.dtype) in bound.in_rows:
                     return of_halves(bound, a, split_axis(function.name, a, None), False)
             elif forward_mode._current_level < 0:
-                y = binary(a, b, table.address)
-                if y is not None and a.shape == b.shape:
+                same = a.shape == b.shape and a.dtype is b.dtype
+                y = binary(a, b, table.address) if same else None
+                if y is None and same and a.dtype in DTYPES and both_plain(a, b):
+                    y = bound.compute("value", a, b)
+                if y is not None:
                     return recorded_value((y, bound, None), a, b) if _recorded(a, b) else y
         return compute(Call(function, "value", (a,) if b is None else (a, b)))
 
