@@ -241,12 +241,13 @@ def fast_path_of_two(function: Activation) -> Callable[..., Any]:
                 if plain(a) and ("value", a.dtype) in bound.in_rows:
                     return of_halves(bound, a, split_axis(function.name, a, None), False)
             elif forward_mode._current_level < 0:
-                same = a.shape == b.shape and a.dtype is b.dtype
-                y = binary(a, b, table.address) if same else None
-                if y is None and same and a.dtype in DTYPES and both_plain(a, b):
-                    y = bound.compute("value", a, b)
-                if y is not None:
-                    return recorded_value((y, bound, None), a, b) if _recorded(a, b) else y
+                y = binary(a, b, table.address)
+                # A tracer would record a comparison of shapes.
+                if (y is not None or both_plain(a, b)) and a.shape == b.shape:
+                    if y is None and a.dtype is b.dtype and a.dtype in DTYPES:
+                        y = bound.compute("value", a, b)
+                    if y is not None:
+                        return recorded_value((y, bound, None), a, b) if _recorded(a, b) else y
         return compute(Call(function, "value", (a,) if b is None else (a, b)))
 
     return value
